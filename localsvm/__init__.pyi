@@ -13,15 +13,15 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier: ...
 class ClusteredSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
         passes: int = ...,
         loss: str = ...,
-        clusters: float | Sequence[float] | None = ...,
-        start: float | Sequence[float] | None = ...,
-        common: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        start: float | str | Sequence[float] | None = ...,
+        common: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -42,15 +42,15 @@ class ClusteredSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class GlobalSVMClassifier(LocalClassifier):
     def __init__(
         self,
         kernel: str = ...,
-        gamma: float | Sequence[float] | None = ...,
-        cost: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         degree: int = ...,
         coef0: float = ...,
         offset: bool = ...,
@@ -75,20 +75,20 @@ class GlobalSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class KMeansSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
         passes: int = ...,
         loss: str = ...,
-        clusters: float | Sequence[float] | None = ...,
-        start: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        start: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -109,24 +109,24 @@ class KMeansSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class KernelL3SVMClassifier(LocalClassifier):
     def __init__(
         self,
         kernel: str = ...,
-        gamma: float | Sequence[float] | None = ...,
-        cost: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         degree: int = ...,
         coef0: float = ...,
         offset: bool = ...,
         tolerance: float = ...,
-        clusters: float | Sequence[float] | None = ...,
-        landmarks_count: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        landmarks_count: float | str | Sequence[float] | None = ...,
         landmarks: str = ...,
         projection: str = ...,
-        projection_gamma: float | Sequence[float] | None = ...,
+        projection_gamma: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -147,15 +147,15 @@ class KernelL3SVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class KernelSVMClassifier(LocalClassifier):
     def __init__(
         self,
         kernel: str = ...,
-        gamma: float | Sequence[float] | None = ...,
-        cost: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         degree: int = ...,
         coef0: float = ...,
         offset: bool = ...,
@@ -180,23 +180,23 @@ class KernelSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class L3SVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
         passes: int = ...,
         loss: str = ...,
-        clusters: float | Sequence[float] | None = ...,
-        landmarks_count: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        landmarks_count: float | str | Sequence[float] | None = ...,
         landmarks: str = ...,
         projection: str = ...,
-        gamma: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -217,15 +217,15 @@ class L3SVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class LaSVMClassifier(LocalClassifier):
     def __init__(
         self,
         kernel: str = ...,
-        gamma: float | Sequence[float] | None = ...,
-        cost: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         degree: int = ...,
         coef0: float = ...,
         offset: bool = ...,
@@ -251,13 +251,13 @@ class LaSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class LinearSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
@@ -283,15 +283,15 @@ class LinearSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class LocalSVC(LocalClassifier):
     def __init__(
         self,
         kernel: str = ...,
-        gamma: float | Sequence[float] | None = ...,
-        cost: float | Sequence[float] | None = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         degree: int = ...,
         coef0: float = ...,
         offset: bool = ...,
@@ -316,18 +316,18 @@ class LocalSVC(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class LocallyLinearKernelsClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
-        clusters: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
         map: str = ...,
         componentwise: bool = ...,
-        bank_gammas: float | Sequence[float] | None = ...,
+        bank_gammas: float | str | Sequence[float] | None = ...,
         anchors: str = ...,
         admit: int = ...,
         online: str = ...,
@@ -354,21 +354,21 @@ class LocallyLinearKernelsClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class LocallyLinearSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
         passes: int = ...,
         loss: str = ...,
-        clusters: float | Sequence[float] | None = ...,
-        start: float | Sequence[float] | None = ...,
-        neighbours: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        start: float | str | Sequence[float] | None = ...,
+        neighbours: float | str | Sequence[float] | None = ...,
         coding: str = ...,
         partition: str | None = ...,
         cell_size: int = ...,
@@ -390,18 +390,18 @@ class LocallyLinearSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class ML3SVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
         solver: str = ...,
         passes: int = ...,
-        models: float | Sequence[float] | None = ...,
+        models: float | str | Sequence[float] | None = ...,
         norm: float = ...,
         partition: str | None = ...,
         cell_size: int = ...,
@@ -423,19 +423,19 @@ class ML3SVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class MixtureSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
-        clusters: float | Sequence[float] | None = ...,
-        start: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        start: float | str | Sequence[float] | None = ...,
         covariance: str = ...,
-        shrinkage: float | Sequence[float] | None = ...,
+        shrinkage: float | str | Sequence[float] | None = ...,
         rule: str = ...,
         loss: str = ...,
         partition: str | None = ...,
@@ -458,23 +458,23 @@ class MixtureSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class MultiTaskSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mean_loss: bool = ...,
-        clusters: float | Sequence[float] | None = ...,
-        start: float | Sequence[float] | None = ...,
+        clusters: float | str | Sequence[float] | None = ...,
+        start: float | str | Sequence[float] | None = ...,
         covariance: str = ...,
-        shrinkage: float | Sequence[float] | None = ...,
+        shrinkage: float | str | Sequence[float] | None = ...,
         rule: str = ...,
         loss: str = ...,
-        groups: float | Sequence[float] | None = ...,
-        coupling: float | Sequence[float] | None = ...,
+        groups: float | str | Sequence[float] | None = ...,
+        coupling: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -495,18 +495,18 @@ class MultiTaskSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class MultipleKernelSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
         mkl: str = ...,
         bank: str = ...,
         online: str = ...,
-        widths: float | Sequence[float] | None = ...,
+        widths: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -527,15 +527,15 @@ class MultipleKernelSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class NeighbourSVMClassifier(LocalClassifier):
     def __init__(
         self,
-        cost: float | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
         tolerance: float = ...,
-        neighbours: float | Sequence[float] | None = ...,
+        neighbours: float | str | Sequence[float] | None = ...,
         partition: str | None = ...,
         cell_size: int = ...,
         coarse_size: int | None = ...,
@@ -556,7 +556,7 @@ class NeighbourSVMClassifier(LocalClassifier):
         random_state: Any = ...,
         verbose: bool = ...,
         *,
-        C: float | Sequence[float] | None = ...,
+        C: float | str | Sequence[float] | None = ...,
     ) -> None: ...
 
 class SVMLClassifier(LocalClassifier):

@@ -86,7 +86,7 @@ def test_one_class_is_refused() -> None:
         ({"folds": 1}, "^folds must be at least 2"),
         ({"random_state": -1}, "^random_state must be a whole number from 0"),
         ({"partition": "tree"}, "^partition: there is no partition 'tree'"),
-        ({"gamma": "auto"}, "^gamma takes a number, a list of numbers or None, not 'auto'"),
+        ({"gamma": "auto"}, "^gamma takes a number, a list of numbers, a range as text, or None, not 'auto'"),
         ({"tolerance": -1.0}, "^tolerance must be a positive number, not -1; try tolerance=0.001"),
         ({"n_jobs": 0}, "^n_jobs must be a whole number other than 0"),
         ({"decision_function_shape": "ovo"}, '^decision_function_shape must be "ovr", or "ovo" with multiclass="ava"'),
@@ -472,3 +472,14 @@ def test_scikit_learns_name_of_the_cost_is_understood() -> None:
     assert LocalSVC(C=3.0).cost == 3.0
     with pytest.raises(TypeError, match="C"):
         LocalSVC(C=3.0, cost=2.0)
+
+
+def test_ranges_are_written_as_on_the_command_line() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    given = {"metric": "none", "cost": [1.0]}
+    texts = LocalSVC(gamma="0.25:4:3", **given).fit(X, y)
+    numbers = LocalSVC(gamma=[0.25, 1.0, 4.0], **given).fit(X, y)
+    np.testing.assert_array_equal(texts.decision_function(X), numbers.decision_function(X))
+    with pytest.raises(ValueError, match="gamma"):
+        LocalSVC(gamma="a:b", **given).fit(X, y)

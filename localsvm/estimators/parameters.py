@@ -19,6 +19,7 @@ import numpy as np
 from localsvm.errors import DataError, LocalSVMError, OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Method
+from localsvm.methods.grids import parse_values
 from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
 
@@ -194,12 +195,18 @@ def refuse_unknown(classifier: str, given: Collection[str], known: Collection[st
 
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    given = value
+    if isinstance(value, str):  # a list or a range, as on the command line
+        try:
+            return parse_values(value, zero=True)
+        except OptionError:
+            value = [value]
     try:
         numbers = tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
     except (TypeError, ValueError):
         numbers = ()
     if not numbers:
-        raise ParameterError(f"{name} takes a number, a list of numbers or None, not {value!r}")
+        raise ParameterError(f"{name} takes a number, a list of numbers, a range as text, or None, not {given!r}")
     return numbers
 
 

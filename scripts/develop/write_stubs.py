@@ -33,7 +33,7 @@ KINDS = {
     "int or str": "int | str", 'dict, "balanced" or None': "dict[Any, float] | str | None",
     "str, list or None": "str | Sequence[Any] | None", "int, RandomState or None": "Any",
 }  # fmt: skip
-VALUES = "float | Sequence[float] | None"  # of a parameter from which cross-validation may choose
+VALUES = "float | str | Sequence[float] | None"  # of a parameter from which cross-validation may choose
 
 
 def written() -> str:
