@@ -76,7 +76,7 @@ def test_one_class_is_refused() -> None:
     [
         ({"kernel": "rbf"}, "^kernel='rbf': choose one of gaussian"),
         ({"gamma": -1.0}, r"^gamma takes positive numbers, and cost those up to 1e\+50$"),
-        ({"gamma": []}, r"^gamma takes a number, a list of numbers or None, not \[\]$"),
+        ({"gamma": []}, r"^gamma takes a number, a list of numbers, a range as text, or None, not \[\]$"),
         ({"cost": [1.0, np.nan]}, "positive numbers"),
         ({"class_weight": {0: -1.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not -1.0"),
         ({"class_weight": {0: 0.0}}, "^class_weight: the weight of 0 must be a positive number up to 1e.50, not 0.0"),

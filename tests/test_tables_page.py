@@ -73,3 +73,8 @@ def test_rows_are_set_aside_by_groups_or_by_time(tmp_path: Path) -> None:
     train, future, rows = held_out.split(tmp_path / "diabetes130.csv.xz", tmp_path, "diabetes130", False)
     groups = [{line.split(",")[0] for line in part.read_text().splitlines()[1:]} for part in (train, future)]
     assert rows == (32, 8) and not groups[0] & groups[1]
+
+
+def test_values_become_classes_in_the_order_of_time() -> None:
+    header, rows = ["year", "PM2.5"], [["3", "80"], ["1", "75"], ["2", "NA"], ["0", "76"]]
+    assert held_out.classes(header, rows, "PM2.5", 75.0, ("year",), 2) == [["0", "high"], ["1", "low"]]
