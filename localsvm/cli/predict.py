@@ -47,6 +47,15 @@ if TYPE_CHECKING:
     group=Group.OUTPUT,
 )
 @opt.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["csv", "libsvm"]),
+    show_default="by the name of OUTPUT",
+    help="How the predictions of a table are written: csv: with the columns that name rows and with a header, as into "
+    "an OUTPUT whose name ends in .csv or .tsv; libsvm: as svm-predict does.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--confusion",
     is_flag=True,
     help="Print on stderr a table with the number of rows of each class by predicted label.",
@@ -82,9 +91,9 @@ if TYPE_CHECKING:
 @opt.as_json
 @opt.quiet
 def predict(
-    test_file: str, model_file: str, output: str | None, decision_values: bool, probability: bool, report: str | None,
-    confusion: bool, zero_based: bool | None, jobs: int | None, memory: int | None, backend: str | None,
-    master: str | None, force: bool, as_json: bool, quiet: bool,
+    test_file: str, model_file: str, output: str | None, decision_values: bool, output_format: str | None,
+    probability: bool, report: str | None, confusion: bool, zero_based: bool | None, jobs: int | None,
+    memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -106,7 +115,8 @@ def predict(
         score, indices = Score(model.target), IndexBase(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based=zero_based, backend=backend)
-        lines = _lines(output, table, decision_values=decision_values, probabilities=probability, classes=classes)
+        columns = {"decision_values": decision_values, "probabilities": probability, "classes": classes}
+        lines = _lines(output, output_format, table, **columns)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
             cluster.predict(url, test_file, model_file, output, lines, probability, (score, indices), zero_based, force)
@@ -122,9 +132,11 @@ def predict(
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 
 
-def _lines(output: str | None, table: TableRows | None, **columns: Any) -> Callable[..., Any]:
-    """Function that makes the writer of a text file for a target; of a table for an output that is called one."""
-    if table is not None and is_delimited(output):
+def _lines(output: str | None, form: str | None, table: TableRows | None, **columns: Any) -> Callable[..., Any]:
+    """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
+    if table is None and form == "csv":
+        raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
+    if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
         return partial(TableLines, rows=table, delimiter="\t" if is_tab(str(output)) else ",", **columns)
     return partial(PredictionLines, **columns)
 

@@ -132,6 +132,7 @@ def test_the_report(model_file: Path, test_file: Path, tmp_path: Path) -> None:
     assert report["total"] == 200 and report["accuracy"] == report["right"] / 200
     assert sum(entry["rows"] for entry in report["confusion"]) == 200
     assert "OUTPUT must be a file" in usage_error("predict", "--json", test_file, model_file)
+    assert "is for models of tables" in usage_error("predict", "--format", "csv", test_file, model_file)
 
 
 def test_features_and_labels_that_training_did_not_see(model_file: Path, tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ def test_a_table_is_trained_and_predicted_by_names(folder: Path, tmp_path: Path)
     assert {line.split(",")[1] for line in lines[1:]} == {"yes", "no"}
 
 
+def test_the_format_of_predictions_can_be_given(folder: Path, tmp_path: Path) -> None:
+    model = folder / "train.model.h5"
+    invoke("predict", "-q", folder / "test.csv", model, tmp_path / "table.csv")
+    invoke("predict", "-q", "--format", "libsvm", folder / "test.csv", model, tmp_path / "text.csv")
+    table, text = ((tmp_path / name).read_text().splitlines() for name in ("table.csv", "text.csv"))
+    assert invoke("predict", "-q", "--format", "csv", folder / "test.csv", model).stdout.splitlines() == table
+    assert [line.split(",")[1] for line in table[1:]] == text
+
+
 def test_other_orders_and_columns_give_the_same_predictions(folder: Path, tmp_path: Path) -> None:
     """Columns are matched by names: order, further columns, the delimiter and an absent label change nothing."""
     invoke("predict", "-q", folder / "test.csv", folder / "train.model.h5", tmp_path / "one.txt")
