@@ -208,10 +208,10 @@ def _described(given: dict[str, Any], file: str, kind: str) -> None:
     names = _header_of(given, file, kind)
     described = read_columns(given["columns"], names)
     for name, value in described.items():
-        if value and given[name]:
+        if value and given.get(name):
             flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"{flag} and --columns both say what a column is; leave one of the two out.")
-        given[name] = given[name] or value
+        given[name] = given.get(name) or value
 
 
 def _header_of(given: dict[str, Any], file: str, kind: str) -> tuple[str, ...]:
@@ -235,6 +235,7 @@ def _form(given: dict[str, Any], file: str, kind: str) -> TableForm:
         header=given["header"],
         missing=MISSING if given["missing"] is None else tuple(given["missing"].split(",")),
         categorical=frozenset() if given["categorical"] in (EVERY, NONE) else frozenset(_names(given["categorical"])),
+        numbers=frozenset(_names(given.get("numbers"))),
         ignored=frozenset(_names(given["ignore"])),
         texts=given["categorical"] != NONE,
         kind=kind,

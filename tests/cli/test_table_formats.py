@@ -156,9 +156,12 @@ def test_columns_are_described_as_catboost_has_it(folder: Path, tmp_path: Path) 
         "9\tNum\n": "cd:1: '9' is no number of a column, from 0 to 5",
         "0\tLabel\n1\tText\n": "cd:2: 'Text' is not known here",
         "0\tLabel\n1\tLabel\n": "two columns are of one kind: left, age",
+        "0\tLabel\n1\tNum\n3\tNum\n": "train.csv: row 1: column 'plan' has numbers, and here '",
     }.items():
         (tmp_path / "cd").write_text(text)
         assert message in error("train", "--columns", tmp_path / "cd", folder / "train.csv", tmp_path / "n.h5")
+    message = error("train", "--columns", tmp_path / "cd", folder / "train.parquet", tmp_path / "n.h5")
+    assert "column 'plan' is described as one of numbers, and has text" in message
 
 
 @pytest.mark.parametrize("more", [["--encode", "ordinal"], ["--dates", "none"], ["--categorical", "none"]])

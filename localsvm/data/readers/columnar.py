@@ -58,6 +58,8 @@ def layout_of(
             kind = int(_csv.SKIP)
         elif column.name in texts or column.name in form.categorical:
             kind = int(_csv.LEVEL)
+        elif not column.numeric and column.name in form.numbers:
+            raise DataError(f"{file}: column {column.name!r} is described as one of numbers, and has text; write Categ")
         elif not column.numeric:
             kind = int(_csv.LEVEL if form.texts else _csv.SKIP)
         else:

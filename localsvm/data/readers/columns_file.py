@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from localsvm.data.readers.compression import open_source
 from localsvm.errors import DataError
 
-KINDS = {  # in small letters, and the option that says the same; None for features that are numbers
-    "label": "label", "target": "label", "num": None, "categ": "categorical", "weight": "weight_column",
+KINDS = {  # in small letters, and the option that says the same; none does of numbers
+    "label": "label", "target": "label", "num": "numbers", "categ": "categorical", "weight": "weight_column",
     "groupid": "group_column", "sampleid": "ids", "docid": "ids", "auxiliary": "ignore",
 }  # fmt: skip
 ELSEWHERE = ("text", "numvector", "baseline", "timestamp", "subgroupid", "groupweight", "position", "querykey")
@@ -16,6 +16,8 @@ ELSEWHERE = ("text", "numvector", "baseline", "timestamp", "subgroupid", "groupw
 
 def read_columns(path: str, names: Sequence[str]) -> dict[str, str]:
     """What a description says, as the options of the command line say it: names with commas between them.
+
+    "numbers" are the columns that are described as such.
 
     Parameters
     ----------
@@ -44,8 +46,7 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, str]:
             raise DataError(
                 f"{path}:{line}: {kind!r} {also}; write Label, Num, Categ, Weight, GroupId, SampleId or Auxiliary"
             )
-        if option is not None:
-            found.setdefault(option, []).append(names[int(number)])
+        found.setdefault(option, []).append(names[int(number)])
     for option in ("label", "weight_column", "group_column"):
         if len(found.get(option, [])) > 1:
             raise DataError(f"{path}: two columns are of one kind: {', '.join(found[option])}; describe one as such")

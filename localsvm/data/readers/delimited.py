@@ -49,6 +49,7 @@ class TableForm:
     header : whether the first row has the names of the columns; None to find it.
     missing : words that stand for no value; the empty field always does.
     categorical : names of columns whose numbers are levels.
+    numbers : names of columns in which text is a mistake, however much of it there is.
     ignored : names of columns that are not read; "" for all that have no name.
     kind : format of the file; None to find it.
     texts : whether columns of text are read; else only those that are asked for.
@@ -58,6 +59,7 @@ class TableForm:
     header: bool | None = None
     missing: tuple[str, ...] = MISSING
     categorical: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
     kind: str | None = None
     texts: bool = True
@@ -430,7 +432,7 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
         raise DataError(f"{name}: {what}; {remedy}")
     known = levels.codes >= 0
     rows = np.isin(levels.codes, strange)
-    if len(strange) <= FEW and rows.sum() <= RARE * known.sum():
+    if column in form.numbers or (len(strange) <= FEW and rows.sum() <= RARE * known.sum()):
         first = int(np.flatnonzero(rows)[0])
         stray = levels.names[levels.codes[first]]
         raise DataError(
