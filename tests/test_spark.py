@@ -172,7 +172,7 @@ class KillsOne:
         return lambda *_: None
 
 
-@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("far", [pytest.param(False, marks=pytest.mark.whole), True])
 def test_a_table_gives_the_model_of_one_process(far: bool, cluster: SparkApplication, tmp_path: Path) -> None:
     """Columns of all kinds, one of them far from 0 if `far`: this process encodes the table, the cluster trains."""
     rng, n = np.random.default_rng(0), 600

@@ -98,7 +98,7 @@ def test_a_matrix_has_its_labels_first(tmp_path: Path) -> None:
 def test_the_format_is_found_in_the_content(folder: Path, tmp_path: Path) -> None:
     for suffix in WRITERS:
         (tmp_path / f"data-{suffix}").write_bytes((folder / f"train.{suffix}").read_bytes())
-        invoke("train", "-q", *FAST, "--label", "left", tmp_path / f"data-{suffix}", tmp_path / f"{suffix}.h5")
+        assert "plan" in invoke("describe", "--label", "left", tmp_path / f"data-{suffix}").stdout
     (tmp_path / "rows").write_text("1 qid:3 1:0.5 # a, b\n-1 2:1\n" * 10)
     assert "2 features, 2 classes" in invoke("train", *FAST, tmp_path / "rows", tmp_path / "m.h5").stderr
 
@@ -164,7 +164,14 @@ def test_columns_are_described_as_catboost_has_it(folder: Path, tmp_path: Path) 
     assert "column 'plan' is described as one of numbers, and has text" in message
 
 
-@pytest.mark.parametrize("more", [["--encode", "ordinal"], ["--dates", "none"], ["--categorical", "none"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--encode", "ordinal"],
+        pytest.param(["--dates", "none"], marks=pytest.mark.whole),
+        pytest.param(["--categorical", "none"], marks=pytest.mark.whole),
+    ],
+)
 def test_out_of_core_gives_the_same_model(more: list[str], folder: Path, tmp_path: Path) -> None:
     options = [
         "--metric",
