@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -351,6 +352,8 @@ def _ignored(*_: object) -> None:
 
 
 def _check_pyspark() -> None:
+    # PySpark warns of new versions of pandas, which is not used here.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         import pyspark  # noqa: F401
     except ImportError as error:
