@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders sha
 from harness.comparison import Case, Comparison, Turn, main
 from harness.datasets import GENERATED, available, text
 from harness.library import read
-from harness.summaries import Summary, megabytes, summaries, summary_table
+from harness.summaries import READING, megabytes, summaries, summary_table
 from harness.timing import Figures, timed
 
 SIZES, QUICK_SIZES = [1_000_000], [50_000]
@@ -90,19 +90,9 @@ def gunzip(case: Case, options: argparse.Namespace) -> Figures:
     return command(["gzip", "-dc"], case, options)
 
 
-def rate(s: Summary) -> str:
-    """Megabytes of text a second."""
-    return f"{s.figures['text'] / 1e6 / s.figures['wall']:.0f}" if "text" in s.figures else ""
-
-
-def extent(s: Summary) -> str:
-    """Megabytes of the text."""
-    return f"{s.figures['text'] / 1e6:.0f}" if "text" in s.figures else ""
-
-
 def section(turns: list[Turn]) -> list[str]:
     """The table."""
-    more = [("MB of text", extent), ("MB/s", rate), ("peak MiB", megabytes())]
+    more = [*READING, ("peak MiB", megabytes())]
     return summary_table(summaries(turns), more, [("form", lambda s: s.case.get("form"))])
 
 

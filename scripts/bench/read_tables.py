@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.comparison import Case, Comparison, Turn, main
 from harness.options import WORK
-from harness.summaries import Summary, megabytes, summaries, summary_table
+from harness.summaries import READING, megabytes, summaries, summary_table
 from harness.timing import Figures, timed
 
 SIZES, QUICK_SIZES = [1_000_000], [50_000]
@@ -128,19 +128,9 @@ def takes_part(contestant: str, case: Case) -> bool:
     return contestant != "pandas" or case.cores == 1
 
 
-def rate(s: Summary) -> str:
-    """Megabytes of text a second."""
-    return f"{s.figures['text'] / 1e6 / s.figures['wall']:.0f}" if "text" in s.figures else ""
-
-
-def extent(s: Summary) -> str:
-    """Megabytes of the text."""
-    return f"{s.figures['text'] / 1e6:.0f}" if "text" in s.figures else ""
-
-
 def section(turns: list[Turn]) -> list[str]:
     """The table."""
-    more = [("MB of text", extent), ("MB/s", rate), ("peak MiB", megabytes())]
+    more = [*READING, ("peak MiB", megabytes())]
     return summary_table(summaries(turns), more, [("table", lambda s: s.case.get("form"))])
 
 

@@ -101,6 +101,10 @@ WHO: list[Column] = [
     ("rows", lambda s: thousands(s.case.rows) if s.case.rows else "all"),
     ("cores", lambda s: str(s.case.cores)),
 ]
+READING: list[Column] = [  # of the text that was read, in units of 1e6 bytes
+    ("MB of text", lambda s: f"{s.figures['text'] / 1e6:.0f}" if "text" in s.figures else ""),
+    ("MB/s", lambda s: f"{s.figures['text'] / 1e6 / s.figures['wall']:.0f}" if "text" in s.figures else ""),
+]
 TIME: list[Column] = [
     ("contestant", lambda s: s.contestant),
     ("seconds", lambda s: number(s.figures["wall"]) if s.figures else s.status),
