@@ -54,7 +54,7 @@ class TextSource:
 
     def __init__(
         self, path: str | Path, zero_based: bool, shifts: bool, weights: str | Path | None, groups: str | Path | None,
-        budget: Budget, counts: Counts | None, block_bytes: int | None,
+        budget: Budget, counts: Counts | None = None, block_bytes: int | None = None,
     ) -> None:  # fmt: skip
         self.name = str(path)
         self.shift: Shift | None = None

@@ -24,7 +24,7 @@ class Mates(NamedTuple):
     whole: bool = False
 
     def of(self, rows: NDArray[np.integer] | slice) -> Mates:
-        """The same of some rows."""
+        """Mates among some of the rows."""
         return self._replace(number=self.number[rows])
 
     def numbered(self, most: int) -> Numbers:

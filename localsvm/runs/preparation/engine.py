@@ -7,14 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localsvm.data.blocks.dataset import Dataset, prefers_dense, size_of
-from localsvm.data.readers.groups import read_groups
-from localsvm.data.readers.libsvm import read
 from localsvm.data.readers.pieces import Counts
-from localsvm.data.readers.weights import read_weights
 from localsvm.engines.base import Engine
 from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
-from localsvm.engines.sources import counts_of
+from localsvm.engines.sources import TextSource, counts_of
 from localsvm.memory import Budget
 from localsvm.naming import opt
 from localsvm.partition.chunks import Chunks
@@ -49,10 +46,8 @@ def engine_for(
             counts=counts,
         )  # fmt: skip
     budget = with_remedy(budget, config, path)
-    data = read(path, zero_based=config.zero_based, shifts=config.shifts, jobs=jobs, budget=budget)
-    data.weight = None if weights is None else read_weights(weights, len(data.y))
-    data.group = None if groups is None else read_groups(groups, len(data.y))
-    return Memory(data, budget)
+    source = TextSource(path, config.zero_based, config.shifts, weights, groups, budget)
+    return Memory(source.read(jobs), budget)
 
 
 def _engine_of_table(

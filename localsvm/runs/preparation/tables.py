@@ -400,7 +400,7 @@ class _Groups:
 
 
 def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
-    """The same rows; the first block has those that decide on origins."""
+    """Yield the rows in blocks, of which the first has those that decide on origins."""
     head: list[Table] = []
     for block in blocks:
         if sum(table.rows for table in head) >= HEAD_ROWS:
