@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.readers.compression import Source, open_source
 from localsvm.data.readers.faults import LONGEST_LINE, long_line
+from localsvm.data.readers.weights import line_a_row
 from localsvm.errors import DataError
 
 BLOCK_BYTES = 1 << 20
-
-
-def numbered(names: Sequence[Any]) -> NDArray[np.int64]:
-    """Numbers (n,) of names, from 0 in the order in which names first occur."""
-    place: dict[Any, int] = {}
-    return np.fromiter((place.setdefault(name, len(place)) for name in names), np.int64, len(names))
 
 
 def check_groups(groups: NDArray[np.int64], name: str = "the groups") -> NDArray[np.int64]:
@@ -34,19 +28,14 @@ def read_groups(path: str | os.PathLike[str], rows: int) -> NDArray[np.int64]:
 
     DataError : an empty line, with its number; too few or too many lines; one group alone.
     """
-    place: dict[bytes, int] = {}
-    groups, line = np.empty(rows, np.int64), 0
+    number: dict[bytes, int] = {}
+    groups = np.empty(rows, np.int64)
     with open_source(path) as source:
-        for text in _lines(source):
-            line += 1
-            if line > rows:
-                raise DataError(f"{source.name}:{line}: the training file has only {rows} rows; write a line a row")
+        for row, (place, text) in enumerate(line_a_row(_lines(source), rows, source.name)):
             name = text.strip()
             if not name:
-                raise DataError(f"{source.name}:{line}: the line is empty; write the name of the row's group")
-            groups[line - 1] = place.setdefault(name, len(place))
-        if line < rows:
-            raise DataError(f"{source.name}: ends after line {line}; the training file has {rows} rows")
+                raise DataError(f"{place}: the line is empty; write the name of the row's group")
+            groups[row] = number.setdefault(name, len(number))
         return check_groups(groups, source.name)
 
 

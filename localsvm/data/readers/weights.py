@@ -46,16 +46,25 @@ def read_weights(path: str | os.PathLike[str], rows: int) -> NDArray[np.float64]
     ------
     DataError : a line that is no weight, with its number; too few or too many lines; all weights are 0.
     """
-    weights, line = np.empty(rows), 0
+    weights = np.empty(rows)
     with open_source(path) as source:
-        for text in _lines(source):
-            line += 1
-            if line > rows:
-                raise DataError(f"{source.name}:{line}: the training file has only {rows} rows; write a line a row")
-            weights[line - 1] = _weight(text, f"{source.name}:{line}")
-        if line < rows:
-            raise DataError(f"{source.name}: ends after line {line}; the training file has {rows} rows")
+        for row, (place, text) in enumerate(line_a_row(_lines(source), rows, source.name)):
+            weights[row] = _weight(text, place)
         return check_weights(weights, rows, source.name)
+
+
+def line_a_row(lines: Iterator[bytes], rows: int, name: str) -> Iterator[tuple[str, bytes]]:
+    """The place of each line, for messages, and its text. DataError unless there are as many lines as rows.
+
+    name : of the file.
+    """
+    line = 0
+    for line, text in enumerate(lines, 1):
+        if line > rows:
+            raise DataError(f"{name}:{line}: the training file has only {rows} rows; write a line a row")
+        yield f"{name}:{line}", text
+    if line < rows:
+        raise DataError(f"{name}: ends after line {line}; the training file has {rows} rows")
 
 
 def leave_out(data: Dataset) -> None:
