@@ -14,7 +14,7 @@ from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, sco
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import Name, names_of, print_json
-from localsvm.cli.table_options import check_table, is_delimited, is_tab
+from localsvm.cli.table_options import check_table, is_delimited
 from localsvm.cli.value_types import Group, ZeroOrOne
 from localsvm.naming import on_command_line
 
@@ -137,6 +137,8 @@ def _lines(output: str | None, form: str | None, table: TableRows | None, **colu
     if table is None and form == "csv":
         raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
+        from localsvm.data.readers.tables import is_tab
+
         return partial(TableLines, rows=table, delimiter="\t" if is_tab(str(output)) else ",", **columns)
     return partial(PredictionLines, **columns)
 

@@ -178,7 +178,7 @@ def _check_together(given: dict[str, Any], options: dict[str, Any], elsewhere: S
     if given["label"] == "":
         raise click.UsageError("--label: the name is empty; give the name of a column, or its number.")
     for name in (name for name in elsewhere if click.get_current_context().params[name]):
-        flag = f"--{name.replace('_', '-')}"
+        flag = _flag(name)
         raise click.UsageError(
             f"{flag} reads LIBSVM text, no tables; rewrite the table by lsvm convert first, or leave {flag} out."
         )
@@ -188,12 +188,16 @@ def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, floa
     """Raise UsageError for an option of tables, or a label that is text."""
     for name, value in given.items():
         if value or (name == "header" and value is not None):
-            flags = FLAGS | {"header": "--header" if value else "--no-header"}
-            flag = flags.get(name, f"--{name.replace('_', '-')}")
+            flag = "--no-header" if name == "header" and not value else _flag(name)
             raise click.UsageError(f"{flag} is for tables; if {file} is one, give --format csv.")
     for label, _ in pairs:
         if isinstance(label, str):
             raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
+
+
+def _flag(field: str) -> str:
+    """Option of a field."""
+    return FLAGS.get(field, f"--{field.replace('_', '-')}")
 
 
 def is_asked(given: dict[str, Any]) -> bool:
@@ -209,8 +213,7 @@ def _described(given: dict[str, Any], file: str, kind: str) -> None:
     described = read_columns(given["columns"], names)
     for name, value in described.items():
         if value and given.get(name):
-            flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
-            raise click.UsageError(f"{flag} and --columns both say what a column is; leave one of the two out.")
+            raise click.UsageError(f"{_flag(name)} and --columns both say what a column is; leave one of the two out.")
         given[name] = given.get(name) or value
 
 
@@ -226,6 +229,7 @@ def _header_of(given: dict[str, Any], file: str, kind: str) -> tuple[str, ...]:
 
 def _form(given: dict[str, Any], file: str, kind: str) -> TableForm:
     from localsvm.data.readers.delimited import MISSING, TableForm
+    from localsvm.data.readers.tables import is_tab
 
     delimiter = TABS.get(given["delimiter"], given["delimiter"]) or ("\t" if is_tab(file) else None)
     if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n\0'):
@@ -247,11 +251,6 @@ def is_delimited(output: str | None) -> bool:
     from localsvm.data.readers.tables import FORMATS
 
     return output is not None and output.lower().endswith(FORMATS["csv"])
-
-
-def is_tab(path: str) -> bool:
-    """True for a name that ends as one of tab-delimited text."""
-    return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
 
 
 def check_table(table: TableRows | None, **given: Any) -> None:

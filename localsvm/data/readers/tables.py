@@ -53,6 +53,11 @@ def by_suffix(path: str) -> str | None:
     return next((kind for kind, suffixes in FORMATS.items() if name.endswith(suffixes)), None)
 
 
+def is_tab(path: str) -> bool:
+    """True for a name that ends as one of tab-delimited text."""
+    return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
+
+
 def format_of(path: str) -> str:
     """Format of a file: by its name, then by its first bytes, then by its first line."""
     return by_suffix(path) or _by_content(path)

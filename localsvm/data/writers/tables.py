@@ -15,7 +15,7 @@ from localsvm.data.blocks.table import Table
 from localsvm.data.readers.arrow import pyarrow
 from localsvm.data.readers.columnar import number_text
 from localsvm.data.readers.compression import SUFFIXES, open_sink
-from localsvm.data.readers.tables import BINARY, by_suffix
+from localsvm.data.readers.tables import BINARY, by_suffix, is_tab
 from localsvm.errors import DataError
 
 Columns = Mapping[str, NDArray[Any]]  # (n,) float64 with nan, or objects with None, of each column
@@ -61,11 +61,7 @@ def table_output(path: str, names: Sequence[str]) -> Iterator[Write]:
             yield blocks.append
             _save(sink, blocks, names, path)
         else:
-            yield _text(sink, names, "\t" if _tabs(path) else ",")
-
-
-def _tabs(path: str) -> bool:
-    return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
+            yield _text(sink, names, "\t" if is_tab(path) else ",")
 
 
 def _text(sink: BinaryIO, names: Sequence[str], delimiter: str) -> Write:
