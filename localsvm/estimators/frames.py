@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data import _csv
 from localsvm.data.blocks.table import Table
 from localsvm.data.readers.columnar import TypedColumn, layout_of, levels_of
 from localsvm.data.readers.delimited import MISSING, TableForm, nearest
 from localsvm.estimators.parameters import ParameterError, RowsError
 from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.features.survey import Survey
+from localsvm.runs.preparation.tables import description_of
 
 FROM_DTYPE = "from_dtype"
 NUMBERS = "iuf"
@@ -175,24 +175,13 @@ def fitted_rows(
     encoding = survey.encoding(list(columns), labels, "auto", True, lambda name, why: left_out.append(name), every=True)
     if not encoding.codings:
         raise RowsError("X has no column that is a feature: each has one value only, or a text of its own in each row")
-    typed = [TypedColumn(name, numeric=name not in texts) for name in columns]
-    layout = layout_of(typed, TableForm(), lambda names, header: (), None, "X", header=True)
     while label in columns:
         label += "_"
-    used = {coding.name for coding in encoding.codings}
-    pairs = zip(layout.names, layout.kinds, strict=True)
-    described = encoding.as_dict() | {
-        "label": label,
-        "ids": [],
-        "names": [*columns, label],
-        "header": True,
-        "delimiter": ",",
-        "missing": list(MISSING),
-        "unscaled": encoding.unscaled,
-        "ties": encoding.columns,
-        "kinds": {name: kind for name, kind in pairs if name in used} | {label: int(_csv.LEVEL)},
-    }
-    return FrameRows(encoding.apply(table, survey.folds(table, 0, group)), described)
+    typed = [TypedColumn(name, numeric=name not in texts and name != label) for name in [*columns, label]]
+    layout = layout_of(typed, TableForm(), lambda names, header: (), None, "X", header=True)
+    return FrameRows(
+        encoding.apply(table, survey.folds(table, 0, group)), description_of(encoding, layout, label)
+    )  # fmt: skip
 
 
 def encoded(columns: dict[str, Column], encoding: Encoding) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -200,7 +200,7 @@ class TrainingTable:
             raise DataError(
                 f"{self.name}: {self.width:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns"
             )
-        self.kept = _kept(self.encoding, layout, label, options)
+        self.kept = description_of(self.encoding, layout, label, options.ids)
         self._tell_alone(label)
 
     def _tell_alone(self, label: str) -> None:
@@ -437,13 +437,16 @@ def training_rows(
     return TrainingTable(path, options, seed, shifts, note).look(jobs, budget).read(jobs)
 
 
-def _kept(encoding: Encoding, layout: TableLayout, label: str, options: TableOptions) -> dict[str, Any]:
-    """Description of a table for the model."""
+def description_of(encoding: Encoding, layout: TableLayout, label: str, ids: Sequence[str] = ()) -> dict[str, Any]:
+    """Description of a table for the model: docs/model-format-groups.md.
+
+    ids : columns that name rows.
+    """
     wanted = {label, *(coding.name for coding in encoding.codings)}
     pairs = zip(layout.names, layout.kinds, strict=True)
     return encoding.as_dict() | {
         "label": label,
-        "ids": list(options.ids),
+        "ids": list(ids),
         "names": list(layout.names),
         "header": layout.header,
         "delimiter": layout.delimiter,
