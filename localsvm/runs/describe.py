@@ -186,18 +186,17 @@ def _problems(
     """What looks wrong, the label first."""
     said = [f"which column has the labels? Give {opt.label('NAME')}"] if label is None else []
     features = [report for report in reports if report.role == "feature" and report.kind != "not read"]
-    if all(_silent(report, survey.rows) for report in features):
+    if all(_constant(report) or _names_rows(report, survey.rows) for report in features):
         said.append("no column is a feature: all others are ignored, have one value only, or a text in each row")
     if label is not None:
         said += _of_labels(label, counts[label].rows, next(r.missing for r in reports if r.name == label))
     classes = np.arange(max(1, len(labels)))
-    for report in (report for report in reports if report.role == "feature" and report.kind != "not read"):
+    for report in features:
         name = repr(report.name)
-        constant = report.least == report.most if report.kind == "number" else (report.different or 0) < 2
-        if constant and report.missing in (0.0, 1.0):
+        if _constant(report):
             said.append(f"column {name} has one value only; it will be left out")
             continue
-        elif report.kind == "text" and report.different == survey.rows:
+        if _names_rows(report, survey.rows):
             said.append(f"column {name} has a text of its own in each row; if it names rows, {opt.ids(report.name)}")
         elif report.kind == "text" and (report.different or 0) > MANY_LEVELS * survey.rows:
             said.append(f"column {name} has {report.different:,} texts in {survey.rows:,} rows; few rows share one")
@@ -208,11 +207,15 @@ def _problems(
     return said
 
 
-def _silent(report: ColumnReport, rows: int) -> bool:
-    """True for a column that will be left out."""
-    if report.kind == "number":
-        return report.least == report.most and report.missing in (0.0, 1.0)
-    return (report.different or 0) < 2 or (report.kind == "text" and report.different == rows)
+def _constant(report: ColumnReport) -> bool:
+    """True for a column that will be left out as it has one value only; gaps in text or numbers say something, too."""
+    one = report.least == report.most if report.kind == "number" else (report.different or 0) < 2
+    return one and (report.kind == "date" or report.missing in (0.0, 1.0))
+
+
+def _names_rows(report: ColumnReport, rows: int) -> bool:
+    """True for a column that will be left out as it has a text of its own in each row."""
+    return report.kind == "text" and report.different == rows
 
 
 def _of_labels(label: str, rows: dict[str, int], missing: float) -> list[str]:

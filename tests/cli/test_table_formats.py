@@ -262,6 +262,12 @@ def test_problems_come_first(tmp_path: Path) -> None:
     assert problems[4] == "column 'gaps': 75% of the values are missing"
 
 
+def test_gaps_beside_one_text_are_a_feature(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\n" + "yes,a\nno,\n" * 30)
+    assert "no column is a feature" not in invoke("describe", tmp_path / "t.csv").stdout
+    assert "60 rows, 1 feature," in invoke("train", *FAST, tmp_path / "t.csv", tmp_path / "m.h5").stderr
+
+
 def test_libsvm_text_is_described(tmp_path: Path) -> None:
     (tmp_path / "t.libsvm").write_text("1 1:2 3:1\n-1 2:1\n")
     text = invoke("describe", tmp_path / "t.libsvm").stdout
