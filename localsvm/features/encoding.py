@@ -10,6 +10,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -241,24 +242,19 @@ class Encoding:
 
         These are the features of few levels; each other feature counts as a column of its own.
         """
-        numbers: list[int] = []
-        for coding in self.codings:
-            first = numbers[-1] + 1 if numbers else 0
-            count = len(coding.features)
-            numbers += [first] * count if isinstance(coding, FewLevels) else range(first, first + count)
-        return numbers
+        return [column for column, (_, numbers) in enumerate(self.weighed) for _ in numbers]
 
     @property
     def weighed(self) -> list[tuple[str, list[int]]]:
         """Names of what has a weight of its own in a metric, and its features: a column of few levels, or a feature."""
         pairs: list[tuple[str, list[int]]] = []
+        number = count()
         for coding in self.codings:
-            first = sum(len(numbers) for _, numbers in pairs)
-            numbers = range(first, first + len(coding.features))
+            features = list(zip(coding.features, number, strict=False))
             if isinstance(coding, FewLevels):
-                pairs.append((coding.name, list(numbers)))
+                pairs.append((coding.name, [each for _, each in features]))
             else:
-                pairs += [(name, [number]) for name, number in zip(coding.features, numbers, strict=True)]
+                pairs += [(name, [each]) for name, each in features]
         return pairs
 
     def as_dict(self) -> dict[str, Any]:
