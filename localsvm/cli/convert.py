@@ -91,7 +91,6 @@ def _copy(input_file: str, output_file: str, table: TableOptions, jobs: int) -> 
     """Rewrite the columns of a table as they are."""
     from dataclasses import replace
 
-    from localsvm.data import _csv
     from localsvm.data.readers.tables import by_suffix, open_table
     from localsvm.data.writers.tables import columns_of, table_output
 
@@ -102,12 +101,12 @@ def _copy(input_file: str, output_file: str, table: TableOptions, jobs: int) -> 
     def read_as_text(names: tuple[str, ...], header: bool) -> set[str]:
         return set(names) - table.form.ignored if as_text else texts & set(names)
 
-    with open_table(input_file, form, read_as_text) as source:
-        pairs = zip(source.layout.names, source.layout.kinds, strict=True)
-        names = [name for name, kind in pairs if kind != _csv.SKIP]
-        with table_output(output_file, names) as write:
-            for block in source.blocks(jobs):
-                write(columns_of(block))
+    with (
+        open_table(input_file, form, read_as_text) as source,
+        table_output(output_file, source.layout.wanted) as write,
+    ):
+        for block in source.blocks(jobs):
+            write(columns_of(block))
 
 
 def _read(file: str, table: TableOptions | None, zero_based: bool, jobs: int, budget: Budget) -> Dataset:

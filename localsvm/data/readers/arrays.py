@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data import _csv
 from localsvm.data.blocks.table import Table
 from localsvm.data.readers.columnar import NUMBERS, TypedColumn, layout_of, table_of
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
@@ -30,8 +29,7 @@ class ArraysReader:
 
     def blocks(self, jobs: int = 1) -> Iterator[Table]:
         """All rows, block by block."""
-        pairs = zip(self.layout.names, self.layout.kinds, strict=True)
-        wanted = [name for name, kind in pairs if kind != _csv.SKIP]
+        wanted = self.layout.wanted
         rows = len(next(iter(self._columns.values())))
         for first in range(0, rows, BLOCK_ROWS):
             last = min(rows, first + BLOCK_ROWS)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data import _csv
 from localsvm.data.blocks.table import Table
 from localsvm.data.readers.columnar import TypedColumn, layout_of, table_of
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
@@ -42,9 +41,7 @@ class ArrowReader:
 
     def blocks(self, jobs: int = 1) -> Iterator[Table]:
         """All rows, batch by batch. DataError where the file is damaged."""
-        pairs = zip(self.layout.names, self.layout.kinds, strict=True)
-        wanted = [name for name, kind in pairs if kind != _csv.SKIP]
-        rows = 0
+        wanted, rows = self.layout.wanted, 0
         with _damage(self.name, self._kind):
             for batch in self._batches(wanted, jobs > 1):
                 if batch.num_rows:

@@ -85,6 +85,11 @@ class TableLayout:
     missing: tuple[str, ...]
     fixed: bool = False
 
+    @property
+    def wanted(self) -> list[str]:
+        """Names of the columns that are read."""
+        return [name for name, kind in zip(self.names, self.kinds, strict=True) if kind != _csv.SKIP]
+
 
 Texts = Callable[[tuple[str, ...], bool], Collection[str]]
 

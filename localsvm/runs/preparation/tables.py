@@ -293,8 +293,7 @@ class TrainingTable:
         if options.weight is not None and layout.kinds[layout.names.index(options.weight)] != _csv.NUMBER:
             what = f"column {options.weight!r} has text, and weights are numbers"
             raise DataError(f"{source.name}: {what}; name another column")
-        read = zip(layout.names, layout.kinds, strict=True)
-        return [name for name, kind in read if kind != _csv.SKIP and name not in role_of]
+        return [name for name in layout.wanted if name not in role_of]
 
     def _labelled(self, table: Table, label: str) -> Table:
         """The rows that have a label. DataError for the first row without, unless such rows are left out."""
