@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from localsvm.data.blocks.table import Table, together
@@ -43,6 +43,8 @@ def message(path: Path, form: TableForm = PLAIN, text: tuple[str, ...] = ()) -> 
     delimiter=st.sampled_from(",;\t|"),
     jobs=st.sampled_from([1, 2]),
 )
+@example(rows=[("", "", "")], quoting=csv.QUOTE_MINIMAL, end="\n", delimiter="\t", jobs=1)
+@example(rows=[("1", "", ""), ("", "", "")], quoting=csv.QUOTE_MINIMAL, end="\r\n", delimiter="\t", jobs=1)
 def test_fields_are_those_of_the_csv_module(
     rows: list[tuple[str, str, str]], quoting: int, end: str, delimiter: str, jobs: int,
     tmp_path_factory: pytest.TempPathFactory,

@@ -34,6 +34,7 @@ SNIFFED = 50  # rows that decide the delimiter
 RARE, FEW = 0.1, 3  # of a column of numbers: at most this share of rows, and so many different texts, are stray
 NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?")  # no backtracking, it is quadratic
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]++,[0-9]++")
+BLANKS = b" \t\r\n\v\f"
 BLANK_LINES = re.compile(rb"(?: *\r?\n)+")
 QUOTE_OPEN = "a quoted field has no end within {size:,} bytes; add the quote that ends it, or double the quote"
 SHOWN = 24  # characters of a field that a message quotes
@@ -279,7 +280,7 @@ def _first_table(
         more = source.read(max(HEAD_BYTES, len(begun)))
         begun, whole = begun + more, not more
         piece = _piece(begun, b"", whole, head.delimiter)
-    if not begun.strip():
+    if not begun.strip(BLANKS.replace(head.delimiter.encode(), b"")):  # a row of no values may be delimiters alone
         return Table(head.names, 0), begun, whole
     if piece.end == _csv.BEFORE:
         raise DataError(f"{source.name}:{line}: {QUOTE_OPEN.format(size=len(begun))}")
