@@ -125,6 +125,26 @@ def test_a_killed_worker_costs_one_more_try_with_nothing_beside_it(tmp_path: Pat
         assert i not in (0, 5) or tries[1] == "[]"
 
 
+def test_no_worker_is_left_that_could_write_when_a_log_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a closed file is given away: a worker that opened it then would write into another file."""
+    workers: list[int] = []
+    left: list[list[int]] = []
+
+    def close(log: Log, really: Any = Log.close) -> None:
+        if log.end is None:
+            left.append([pid for pid in workers if os.path.exists(f"/proc/{pid}")])
+        really(log)
+
+    monkeypatch.setattr(Log, "close", close)
+    with LocalPool(2) as pool:
+        workers += [each.pid for each in pool._executor._processes.values()]
+        work = deque(Number(i, tmp_path, deaths=int(i == 0)) for i in range(4))
+        assert sorted(number for _, (number, _) in pool.unordered(work)) == list(range(4))  # type: ignore[arg-type]
+    assert left and not any(left)
+
+
 def test_work_that_kills_two_workers_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         WorkerLost, match=r"^number 3: .* twice by SIGKILL, most likely because the memory ran out; use"

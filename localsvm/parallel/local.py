@@ -130,7 +130,8 @@ class LocalPool:
                 self._submit(self._suspects[0])
         except BrokenProcessPool:  # a worker was killed; if it was idle, nobody waits for it
             if not self._tries:
-                self._renew()
+                _end(self._executor, kill=True)
+                self._executor = _started(self.jobs)
 
     def _submit(self, piece: Work) -> None:
         begun = _Try(piece, Log((piece, self._keep)))
@@ -153,12 +154,14 @@ class LocalPool:
 
     def _lost(self, how: str, work: deque[Work]) -> None:
         """Plan the second tries after a worker was killed, and begin anew. how: the error, as loky reports it."""
+        if self._suspects:
+            raise WorkerLost(_explained(self._suspects[0], _cause(how)))
+        # before logs are closed: the number of a closed file goes to the next one, and a worker would write into that
+        _end(self._executor, kill=True)
         tries = list(self._tries.values())
         begun = [each.log.begun for each in tries]
         while self._tries:
             self._tries.popitem()[1].log.close()
-        if self._suspects:
-            raise WorkerLost(_explained(self._suspects[0], _cause(how)))
         if not any(begun):
             begun[0] = True  # workers that end before they begin must not be started for ever
         for each, suspect in zip(reversed(tries), reversed(begun), strict=True):
@@ -166,10 +169,6 @@ class LocalPool:
         if self._note is not None:
             names = ", ".join(map(str, self._suspects))
             self._note(f"{names}: a worker process ended by {_cause(how)}; what it may have done is tried once more")
-        self._renew()
-
-    def _renew(self) -> None:
-        _end(self._executor, kill=True)
         self._executor = _started(self.jobs)
 
 

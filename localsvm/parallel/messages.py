@@ -47,7 +47,7 @@ class Log:
 
     @property
     def path(self) -> str:
-        """Path at which the worker opens it, valid until `close`."""
+        """Path at which the worker opens it, valid until `close`: afterwards it may be that of another file."""
         return f"/proc/{os.getpid()}/fd/{self._file}"
 
     @property
