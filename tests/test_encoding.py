@@ -54,7 +54,7 @@ def fitted(
     for part in parts:
         survey.add(table.taken(np.isin(np.arange(table.rows), part)), names, codes[part], None)
     encoding = survey.encoding(names, np.arange(codes.max() + 1), encode, True, lambda name, why: None)
-    folds = survey.folds(table, 0, None)
+    folds = survey.folds.of(0, table.rows, None)
     return encoding, encoding.apply(table, folds), folds
 
 
@@ -124,7 +124,7 @@ def test_levels_are_encoded_as_asked() -> None:
 def test_groups_are_in_one_fold() -> None:
     table, _ = example()
     group = np.arange(table.rows) // 10
-    folds = Survey(0).folds(table, 0, group)
+    folds = Survey(0).folds.of(0, table.rows, group)
     assert all(len(set(folds[group == number])) == 1 for number in range(40))
 
 

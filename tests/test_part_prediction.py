@@ -21,7 +21,8 @@ from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, RunError
 from localsvm.runs.predict import IndexBase, LocalModel, Score
 from localsvm.runs.prediction import parts as part_prediction
-from localsvm.runs.prediction.parts import Prediction, predict_text
+from localsvm.runs.prediction.parts import Collected, Prediction, TextRows, predict_parts
+from localsvm.runs.prediction.table_rows import TableNotes
 
 OPTIONS = ("-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
 
@@ -33,10 +34,10 @@ def path_of(path: Path) -> str:
 def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, IndexBase]:
     """Predictions of each part as text, and the score and the index base of all parts."""
     with LocalModel(model) as local:
-        score, indices = Score(local.target), IndexBase(local)
+        said = Collected(Score(local.target), IndexBase(local), TableNotes())
     lines = partial(PredictionLines, **how)
-    task = Prediction(text.name, partial(path_of, model), lines, None, how.get("probabilities", False))
-    return list(predict_text(text, task, score, indices)), score, indices  # type: ignore[arg-type]
+    task = Prediction(TextRows(text.name, False), partial(path_of, model), lines, None, how.get("probabilities", False))
+    return list(predict_parts(text, task, said)), said.score, said.indices  # type: ignore[arg-type]
 
 
 def trained(make: Callable[[Path], None], folder: Path, *options: str) -> tuple[Path, Path]:

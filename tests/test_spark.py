@@ -23,6 +23,7 @@ from test_engines import many_classes, wide
 
 from localsvm import LocalSVC
 from localsvm.cli.cluster import of_table
+from localsvm.data.readers.delimited import TableForm
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, RunError
 from localsvm.methods.linear.linear import LinearSVM
@@ -172,23 +173,60 @@ class KillsOne:
         return lambda *_: None
 
 
-@pytest.mark.parametrize("far", [pytest.param(False, marks=pytest.mark.whole), True])
-def test_a_table_gives_the_model_of_one_process(far: bool, cluster: SparkApplication, tmp_path: Path) -> None:
-    """Columns of all kinds, one of them far from 0 if `far`: this process encodes the table, the cluster trains."""
+def a_table(folder: Path, far: bool) -> Path:
+    """Columns of all kinds, one of them far from 0 if `far`; some rows have no label, some fields two lines."""
     rng, n = np.random.default_rng(0), 600
     x, kind, city = rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 30, n)
     y = np.where((x > 0) == (kind > 1), "yes", "no")
+    y[[3, 299, 300, 590]] = ""
     time = 1.7e9 + rng.integers(0, 1000, n) if far else rng.integers(0, 5, n)
-    rows = [f"{a},{b:.3f},k{c},c{d},{e:.1f}\n" for a, b, c, d, e in zip(y, x, kind, city, time, strict=True)]
-    (tmp_path / "t.csv").write_text("left,x,kind,city,time\n" + "".join(rows))
-    options = TableOptions(label="left", class_weights=(("yes", 2.0),))
+    fields = enumerate(zip(y, x, kind, city, time, strict=True))
+    rows = [f'r{i},{a},{b:.3f},"k,\n{c}",c{d},{e:.1f}\n' for i, (a, b, c, d, e) in fields]
+    (path := folder / "t.csv").write_text("name,left,x,kind,city,time\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.parametrize("how", [pytest.param("csv", marks=pytest.mark.whole), "far", "parquet"])
+def test_a_table_gives_the_model_of_one_process(how: str, cluster: SparkApplication, tmp_path: Path) -> None:
+    """This process surveys the table; the cluster encodes it, part by part, and trains."""
+    file = a_table(tmp_path, how == "far")
+    if how == "parquet":
+        invoke("convert", file, file := tmp_path / "t.parquet")
+    form = TableForm(ignored=frozenset(["name"]), categorical=frozenset(["city"]))
+    options = TableOptions(form, label="left", class_weights=(("yes", 2.0),), drops=True)
     config = replace(COARSE, coarse_size=200, cell_size=80, metric="diag")
-    rows_there, settled = of_table(cluster, str(tmp_path / "t.csv"), options, config, Resources())
+    rows_there, settled = of_table(cluster, str(file), options, config, Resources())
     train(rows_there, settled, tmp_path / "spark.h5")
-    data = training_rows(str(tmp_path / "t.csv"), options, config.seed, config.shifts, print)
-    assert (data.shift is not None) == far and settled.class_weights == ((1.0, 2.0),)
+    data = training_rows(str(file), options, config.seed, config.shifts, print)
+    assert (data.shift is not None) == (how == "far") and settled.class_weights == ((1.0, 2.0),)
     train(data, settled, tmp_path / "one.h5")
     assert manifest(tmp_path / "spark.h5") == manifest(tmp_path / "one.h5")
+
+
+@pytest.mark.fast(1)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predictions_of_a_table_are_those_of_one_process(
+    ending: str, cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = a_table(tmp_path, far=False)
+    some = ("-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q", "-b", "1", "--drop-unlabelled")
+    invoke("train", *some, "--label", "left", "--id-column", "name", file, model := tmp_path / f"{ending}.h5")
+    text = file.read_text().replace('"k,\n1"', "new").replace("name,", "other,")
+    file.write_text(text.replace("r1,", ",", 1))
+    if ending == "parquet":
+        invoke("convert", "--id-column", "other", file, file := tmp_path / "t.parquet")
+    monkeypatch.setattr(engine, "SparkApplication", lambda master: nullcontext(cluster))
+    on_spark = ("predict", "--backend", "spark", "--master", "local-cluster[2,1,1024]")
+    for flags, out in ((("-b", "1"), "out.csv"), (("--decision-values",), "out.txt"), (("--confusion",), "out.tsv")):
+        result = invoke("predict", *flags, file, model, tmp_path / f"one {out}")
+        assert invoke(*on_spark, *flags, file, model, tmp_path / out).stderr == result.stderr
+        assert (tmp_path / out).read_bytes() == (tmp_path / f"one {out}").read_bytes()
+        assert "values that training did not have" in result.stderr and "no column 'name'" in result.stderr
+    if ending == "csv":
+        with file.open("a") as lines:
+            lines.write("r,no,x,k,c,1\n")
+        expected = error("predict", file, model, tmp_path / "out")
+        assert error(*on_spark, file, model, tmp_path / "out") == expected and "column 'x' has numbers" in expected
 
 
 @pytest.mark.whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from localsvm.engines.spark import Spark
     from localsvm.runs.cells.schedule import Resources
     from localsvm.runs.config import TrainingConfig
-    from localsvm.runs.predict import IndexBase, Score
-    from localsvm.runs.prediction.parts import Writer
+    from localsvm.runs.prediction.parts import Collected, Writer
+    from localsvm.runs.prediction.table_rows import TableRows
     from localsvm.runs.preparation.tables import TableOptions
     from localsvm.runs.progress import Clock
     from localsvm.runs.summary import Summary
@@ -97,39 +96,37 @@ def train(
 def of_table(
     spark: Any, file: str, options: TableOptions, config: TrainingConfig, resources: Resources
 ) -> tuple[Spark, TrainingConfig]:
-    """Rows of a table, encoded here and worked on by the cluster, and the options with the weights of its classes."""
+    """Rows of a table on the cluster, and the options with the weights of its classes."""
     from dataclasses import replace
 
-    from localsvm.engines.encoded_parts import head_of, pieces, text_parts
-    from localsvm.engines.spark import Spark
-    from localsvm.runs.preparation.tables import TrainingTable
+    from localsvm.runs.preparation.encoded_parts import engine_of_table
 
-    table = TrainingTable(file, options, config.seed, config.shifts, resources.observer.note, config.blocks)
-    parts = text_parts(table.look(resources.jobs, keep=False), resources.jobs)
-    text = spark.of_parts(file, parts, pieces, partial(head_of, parts))
+    engine, table = engine_of_table(spark, file, options, config, resources.observer.note, resources.jobs)
     if options.class_weights:
         config = replace(config, class_weights=options.weights_of(file, table.labels, table.classes))
-    return Spark(text, shifts=config.shifts, described=table.described), config
+    return engine, config
 
 
 def predict(
     master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer], probability: bool,
-    collected: tuple[Score, IndexBase], zero_based: bool | None, force: bool,
+    collected: Collected, zero_based: bool | None, force: bool, table: TableRows | None = None,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     lines : makes the writer of a part; see `runs.prediction.parts.Prediction`.
-    collected : the score and the index base of the run, which take in what the rows say.
+    collected : takes in what the rows say.
+    table : reader of the model's tables; None for LIBSVM text.
     """
     from localsvm.parallel.spark import SparkApplication
-    from localsvm.runs.prediction.part_files import text_of
-    from localsvm.runs.prediction.parts import Prediction, predict_text
+    from localsvm.runs.prediction.part_files import table_of, text_of
+    from localsvm.runs.prediction.parts import Prediction, TablePartRows, TextRows, predict_parts
 
     with _written(output, force) as write, SparkApplication(master) as spark:
-        text = text_of(spark, file)
-        task = Prediction(text.name, spark.shared(model), lines, zero_based, probability)
-        for part in predict_text(text, task, *collected):
+        parts = text_of(spark, file) if table is None else table_of(spark, file, table)
+        rows = TextRows(parts.name, collected.indices.zero_based) if table is None else TablePartRows(file)
+        task = Prediction(rows, spark.shared(model), lines, zero_based, probability)
+        for part in predict_parts(parts, task, collected):
             write(part)
 
 

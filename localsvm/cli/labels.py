@@ -10,7 +10,6 @@ from localsvm.cli.reporting import Name, accuracy_text, label_text, names_of, pr
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted, Score
-    from localsvm.runs.prediction.table_rows import TableRows
     from localsvm.targets.classification import Classification
 
 
@@ -55,25 +54,29 @@ def _on_a_line(text: str) -> str:
 class TableLines:
     """Writer of predictions as a table: the columns that name rows, the label, and what else was asked for.
 
-    rows : whose `ids` are taken out as they are written.
+    ids, label : names of these columns.
     """
 
     def __init__(
-        self, out: TextIO, target: Classification, decision_values: bool, probabilities: bool, rows: TableRows,
-        delimiter: str, classes: Mapping[str, Any] | None,
+        self, out: TextIO, target: Classification, decision_values: bool, probabilities: bool, ids: list[str],
+        label: str, delimiter: str, classes: Mapping[str, Any] | None, header: bool = True,
     ) -> None:  # fmt: skip
-        """Write the header. classes : what the labels stand for; see `Dataset.classes`."""
+        """Write the names of the columns, if `header` is True.
+
+        classes : what the labels stand for; see `Dataset.classes`.
+        """
         name = names_of(target.labels.tolist(), classes)
         self._writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        self._rows, self._labels, self._values = rows, target.labels, decision_values
-        self._names = [name(label) for label in target.labels.tolist()]
+        self._labels, self._values = target.labels, decision_values
+        self._names = [name(each) for each in target.labels.tolist()]
         values = [problem_text(problem, name) for problem in target.problems] if decision_values else []
-        self._writer.writerow([*rows.kept["ids"], rows.kept["label"], *(self._names if probabilities else values)])
+        if header:
+            self._writer.writerow([*ids, label, *(self._names if probabilities else values)])
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
         names = [self._names[code] for code in self._labels.searchsorted(block.labels).tolist()]
-        ids, self._rows.ids = self._rows.ids[: len(names)], self._rows.ids[len(names) :]
+        ids = [()] * len(names) if block.ids is None else block.ids
         columns = block.decisions if block.probabilities is None else block.probabilities
         shown = columns.tolist() if self._values or block.probabilities is not None else [[]] * len(names)
         self._writer.writerows([*row, name, *values] for row, name, values in zip(ids, names, shown, strict=True))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from localsvm.runs.predict import IndexBase, LocalModel, Predicted, Score
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.prediction.table_rows import TableRows
+    from localsvm.runs.prediction.table_rows import TableNotes, TableRows
 
 
 @click.command(
@@ -104,7 +104,9 @@ def predict(
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
     from localsvm.runs.predict import IndexBase, LocalModel, Score
+    from localsvm.runs.prediction.parts import Collected
     from localsvm.runs.prediction.scores import ProbabilityScores
+    from localsvm.runs.prediction.table_rows import TableNotes
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
@@ -112,22 +114,23 @@ def predict(
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
             model.calibrated()
-        score, indices = Score(model.target), IndexBase(model, zero_based)
+        score, indices, notes = Score(model.target), IndexBase(model, zero_based), TableNotes()
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
-        check_table(table, zero_based=zero_based, backend=backend)
+        check_table(table, zero_based)
         columns = {"decision_values": decision_values, "probabilities": probability, "classes": classes}
         lines = _lines(output, output_format, table, **columns)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            cluster.predict(url, test_file, model_file, output, lines, probability, (score, indices), zero_based, force)
+            collected = Collected(score, indices, notes)
+            cluster.predict(url, test_file, model_file, output, lines, probability, collected, zero_based, force, table)
         else:
             with text_output(output, force) as out:
                 takers = lines(out, model.target).write, score.add, *([scores.add] if scores else [])
-                _predict(model, test_file, indices, probability, takers)
+                _predict(model, test_file, indices, notes, probability, takers)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
-        _print(score, indices, table, confusion, names_of(score.target.labels.tolist(), classes))
+        _print(score, indices, notes, confusion, names_of(score.target.labels.tolist(), classes))
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
 
@@ -139,11 +142,12 @@ def _lines(output: str | None, form: str | None, table: TableRows | None, **colu
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
         from localsvm.data.readers.tables import is_tab
 
-        return partial(TableLines, rows=table, delimiter="\t" if is_tab(str(output)) else ",", **columns)
+        ids, label = table.kept["ids"], table.kept["label"]
+        return partial(TableLines, ids=ids, label=label, delimiter="\t" if is_tab(str(output)) else ",", **columns)
     return partial(PredictionLines, **columns)
 
 
-def _print(score: Score, indices: IndexBase, table: TableRows | None, confusion: bool, name: Name) -> None:
+def _print(score: Score, indices: IndexBase, notes: TableNotes, confusion: bool, name: Name) -> None:
     """Print notes on the file, and the scores of its rows, if these have labels."""
     params = click.get_current_context().params
     test_file, model_file = params["test_file"], params["model_file"]
@@ -151,20 +155,21 @@ def _print(score: Score, indices: IndexBase, table: TableRows | None, confusion:
         click.echo(f"warning: {on_command_line(warning)}", err=True)
     elif note := indices.note(test_file, model_file):
         click.echo(f"note: {note}", err=True)
-    for column, count in (table.unknown if table else {}).items():
+    for column, count in notes.unknown.items():
         values = "1 value" if count == 1 else f"{count:,} values"
         click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
-    for column in sorted(table.absent if table else ()):
+    for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
     if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
         click.echo(text, err=True)
 
 
 def _predict(
-    model: LocalModel, file: str, indices: IndexBase, probability: bool, takers: Sequence[Callable[[Predicted], None]]
-) -> None:
+    model: LocalModel, file: str, indices: IndexBase, notes: TableNotes, probability: bool,
+    takers: Sequence[Callable[[Predicted], None]],
+) -> None:  # fmt: skip
     """Predict a file block by block; each of the takers is called with the predictions of each block."""
-    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count)
+    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=notes)
     for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:
             take(block)

@@ -253,12 +253,11 @@ def is_delimited(output: str | None) -> bool:
     return output is not None and output.lower().endswith(FORMATS["csv"])
 
 
-def check_table(table: TableRows | None, **given: Any) -> None:
-    """Raise UsageError for options that do not go with a table that is predicted."""
-    for name, value in given.items():
-        if table is not None and value is not None:
-            flag = {"zero_based": "--zero-based" if value else "--one-based"}.get(name, f"--{name}")
-            raise click.UsageError(f"{flag} is for LIBSVM text, and this model was trained on a table; leave it out.")
+def check_table(table: TableRows | None, zero_based: bool | None) -> None:
+    """Raise UsageError for --zero-based or --one-based with a table that is predicted."""
+    if table is not None and zero_based is not None:
+        flag = "--zero-based" if zero_based else "--one-based"
+        raise click.UsageError(f"{flag} is for LIBSVM text, and this model was trained on a table; leave it out.")
 
 
 def settled(

@@ -180,7 +180,7 @@ def fitted_rows(
     typed = [TypedColumn(name, numeric=name not in texts and name != label) for name in [*columns, label]]
     layout = layout_of(typed, TableForm(), lambda names, header: (), None, "X", header=True)
     return FrameRows(
-        encoding.apply(table, survey.folds(table, 0, group)), description_of(encoding, layout, label)
+        encoding.apply(table, survey.folds.of(0, table.rows, group)), description_of(encoding, layout, label)
     )  # fmt: skip
 
 

@@ -203,6 +203,27 @@ def _varies(survey: NumberSurvey) -> bool:
     return survey.least < survey.most
 
 
+@dataclass(frozen=True)
+class RowFolds:
+    """Folds of all rows of a table.
+
+    Attributes
+    ----------
+    key : of folds at random.
+    rows : number of all rows, where folds are stretches of consecutive rows; None for folds at random.
+    """
+
+    key: int
+    rows: int | None = None
+
+    def of(self, first: int, rows: int, group: NDArray[np.int64] | None) -> Codes:
+        """Fold (n,) of each of some rows: by its group if it has one, else by its number, `first` for the first row."""
+        number = np.arange(first, first + rows) if group is None else group
+        if self.rows is not None and group is None:
+            return number * FOLDS // self.rows
+        return np.asarray(hashed(number, self.key) % np.uint64(FOLDS), np.int64)
+
+
 class Survey:
     """Survey of a training table.
 
@@ -214,22 +235,15 @@ class Survey:
     Attributes
     ----------
     rows : so far.
+    folds : of the rows.
     """
 
     def __init__(self, seed: int, blocks: int | None = None) -> None:
-        self._blocks = blocks
         sequence = np.random.SeedSequence(seed, spawn_key=(1 << 20,))
-        self._key = int(sequence.generate_state(1, np.uint64)[0])
+        self.folds = RowFolds(int(sequence.generate_state(1, np.uint64)[0]), blocks)
         self.rows = 0
         self._numbers: dict[str, NumberSurvey] = {}
         self._levels: dict[str, LevelSurvey] = {}
-
-    def folds(self, table: Table, first: int, group: NDArray[np.int64] | None) -> Codes:
-        """Fold (n,) of each row: by its group if it has one, else by its number, `first` for the first row."""
-        number = np.arange(first, first + table.rows) if group is None else group
-        if self._blocks is not None and group is None:
-            return number * FOLDS // self._blocks
-        return np.asarray(hashed(number, self._key) % np.uint64(FOLDS), np.int64)
 
     def add(self, table: Table, names: Sequence[str], labels: Codes, group: NDArray[np.int64] | None) -> None:
         """Take in a block of rows.
@@ -239,8 +253,8 @@ class Survey:
         names : of the columns that may be features.
         labels, group : (n,) numbers of the rows' labels and groups.
         """
-        keys = hashed(np.arange(self.rows, self.rows + table.rows), self._key ^ 1)
-        folds = self.folds(table, self.rows, group)
+        keys = hashed(np.arange(self.rows, self.rows + table.rows), self.folds.key ^ 1)
+        folds = self.folds.of(self.rows, table.rows, group)
         self.rows += table.rows
         for name in names:
             if name in table.numbers:

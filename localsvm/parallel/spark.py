@@ -175,9 +175,23 @@ class SparkApplication:
             return Text(self, path, _outcome(path, lambda: parquet.lines(self._context, path, names)))
         return Text(self, path, self._context.textFile(",".join(names), use_unicode=False))
 
-    def of_parts(self, name: str, parts: list[Any], cut: Cut, head: Callable[[int], bytes]) -> Text:
-        """A text of these parts: `cut` makes pieces of one where it is worked on, `head` gives the first lines."""
-        return Text(self, name, self._context.parallelize(parts, max(1, len(parts))), cut, head)
+    def of_parts(
+        self, name: str, parts: list[Any], cut: Cut, head: Callable[[int], bytes] | None = None, kept: bool = False
+    ) -> Text:
+        """A text of these parts.
+
+        Parameters
+        ----------
+        cut : makes pieces of a part where it is worked on.
+        head : gives the first lines; None for what has none.
+        kept : whether the pieces stay with the workers, in memory or on disk, once they are made.
+        """
+        rows = self._context.parallelize(parts, max(1, len(parts)))
+        if not kept:
+            return Text(self, name, rows, cut, head)
+        from pyspark import StorageLevel
+
+        return Text(self, name, rows.mapPartitions(cut).persist(StorageLevel.MEMORY_AND_DISK), iter, head)
 
 
 class Text:

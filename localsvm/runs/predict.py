@@ -26,7 +26,7 @@ from localsvm.methods.saved import check_of
 from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
-from localsvm.runs.prediction.table_rows import TableRows
+from localsvm.runs.prediction.table_rows import TableNotes, TableRows
 from localsvm.runs.preparation.stored import calibration_of, options_of
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
@@ -46,12 +46,14 @@ class Predicted:
     decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
     y : (n,) float64 labels of the file.
     probabilities : (n, classes) float64, None where they were not asked for.
+    ids : the texts of the columns that name the rows of a table; None where there are none.
     """
 
     labels: NDArray[np.float64]
     decisions: NDArray[np.float64]
     y: NDArray[np.float64]
     probabilities: NDArray[np.float64] | None = None
+    ids: list[tuple[str, ...]] | None = None
 
 
 class LocalModel:
@@ -146,11 +148,12 @@ class LocalModel:
         return self._probabilities(self.chain.apply(X), 1)
 
     def read(
-        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None
-    ) -> Iterator[Dataset]:
+        self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None,
+        notes: TableNotes | None = None,
+    ) -> Iterator[Dataset]:  # fmt: skip
         """Rows of a file, block by block, as `predict_blocks` takes them; see `read_blocks`, or `TableRows`."""
         if self.table is not None:
-            return self.table.blocks(str(path), self._jobs)
+            return self.table.blocks(str(path), self._jobs, notes or TableNotes())
         return read_blocks(
             path, self.chain.reading, zero_based=zero_based, jobs=self._jobs, tell=tell,
             block_bytes=self._extent.text, longest=self._extent.longest,
@@ -196,10 +199,10 @@ class LocalModel:
             if probabilities:
                 class_probabilities = self._probabilities(X, first)
                 labels = self.target.labels[class_probabilities.argmax(axis=1)]
-                yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities)
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities, block.ids)
             else:
                 decisions = self._decide(X, first)
-                yield Predicted(self.target.decide(decisions), decisions, block.y)
+                yield Predicted(self.target.decide(decisions), decisions, block.y, ids=block.ids)
 
     def _answers(
         self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
@@ -353,7 +356,9 @@ def _together(blocks: list[Dataset]) -> Dataset:
         return blocks[0]
     parts = [block.X for block in blocks]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else as_examples(sparse.vstack(parts, format="csr"))
-    return Dataset(X, np.concatenate([block.y for block in blocks]), columns=blocks[0].columns, shift=blocks[0].shift)
+    y, first = np.concatenate([block.y for block in blocks]), blocks[0]
+    ids = None if first.ids is None else [names for block in blocks for names in block.ids or ()]
+    return Dataset(X, y, columns=first.columns, shift=first.shift, ids=ids)
 
 
 @dataclass

@@ -43,6 +43,7 @@ class Dataset:
     group : (n,) int64 numbers of the rows' groups, which stay together wherever rows are held out; None for none.
     name : of the file, for messages; "" for none.
     table : of rows that were a table, how its columns became features, as JSON can hold it; for the model to keep.
+    ids : of rows that are predicted, the texts of the columns that name them; None for rows without such columns.
     """
 
     X: Examples
@@ -54,6 +55,7 @@ class Dataset:
     group: npt.NDArray[np.int64] | None = None
     name: str = ""
     table: dict[str, Any] | None = None
+    ids: list[tuple[str, ...]] | None = None
 
 
 def prefers_dense(rows: int, columns: int, entries: int) -> bool:

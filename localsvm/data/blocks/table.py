@@ -67,6 +67,22 @@ class Table:
         return Table(self.names, int(np.count_nonzero(rows)), numbers, levels)
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Place of some rows of a file that follow each other.
+
+    Attributes
+    ----------
+    begin, end : what lies from `begin` up to, not including `end`: bytes of a delimited text (decoded if it is
+        compressed), row groups of Parquet, batches of Arrow, rows of arrays; an end of None is that of the file.
+    line : number of the first line, in delimited text.
+    """
+
+    begin: int
+    end: int | None = None
+    line: int = 1
+
+
 def together(parts: Sequence[Table]) -> Table:
     """One table of the rows of several that have the same columns."""
     first = parts[0]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.table import Table
-from localsvm.data.readers.columnar import NUMBERS, TypedColumn, layout_of, table_of
+from localsvm.data.blocks.table import Stretch, Table
+from localsvm.data.readers.columnar import NUMBERS, TypedColumn, even, layout_of, table_of
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
 from localsvm.errors import DataError
 
@@ -29,12 +29,23 @@ class ArraysReader:
 
     def blocks(self, jobs: int = 1) -> Iterator[Table]:
         """All rows, block by block."""
-        wanted = self.layout.wanted
-        rows = len(next(iter(self._columns.values())))
-        for first in range(0, rows, BLOCK_ROWS):
-            last = min(rows, first + BLOCK_ROWS)
+        return self.between(Stretch(0))
+
+    def between(self, stretch: Stretch, jobs: int = 1) -> Iterator[Table]:
+        """Some rows, block by block."""
+        wanted, end = self.layout.wanted, self._rows if stretch.end is None else stretch.end
+        for first in range(stretch.begin, end, BLOCK_ROWS):
+            last = min(end, first + BLOCK_ROWS)
             part = {name: _plain(self._columns[name][first:last]) for name in wanted}
             yield table_of(self.layout, last - first, part, self.name)
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Stretches of the rows, of about `size` bytes of the file each."""
+        return even(self._rows, os.path.getsize(self.name), size)
+
+    @property
+    def _rows(self) -> int:
+        return len(next(iter(self._columns.values())))
 
 
 def open_arrays(path: str, form: TableForm, text: Texts, known: Mapping[str, int] | None) -> ArraysReader:

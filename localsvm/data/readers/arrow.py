@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.table import Table
-from localsvm.data.readers.columnar import TypedColumn, layout_of, table_of
+from localsvm.data.blocks.table import Stretch, Table
+from localsvm.data.readers.columnar import TypedColumn, even, layout_of, table_of
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
 from localsvm.errors import DataError, RunError
 
@@ -37,19 +38,30 @@ class ArrowReader:
     name: str
     layout: TableLayout
     _batches: Any
+    _units: int  # row groups, or record batches
     _kind: str
 
     def blocks(self, jobs: int = 1) -> Iterator[Table]:
-        """All rows, batch by batch. DataError where the file is damaged."""
-        wanted, rows = self.layout.wanted, 0
-        with _damage(self.name, self._kind):
-            for batch in self._batches(wanted, jobs > 1):
-                if batch.num_rows:
-                    rows += batch.num_rows
-                    values = {name: values_of(batch.column(i)) for i, name in enumerate(wanted)}
-                    yield table_of(self.layout, batch.num_rows, values, self.name)
+        """All rows, batch by batch. DataError where the file is damaged, or has no rows."""
+        rows = 0
+        for table in self.between(Stretch(0), jobs):
+            rows += table.rows
+            yield table
         if not rows:
             raise DataError(f"{self.name}: there are no rows; give a file with rows")
+
+    def between(self, stretch: Stretch, jobs: int = 1) -> Iterator[Table]:
+        """Some rows, batch by batch."""
+        wanted, units = self.layout.wanted, range(stretch.begin, self._units if stretch.end is None else stretch.end)
+        with _damage(self.name, self._kind):
+            for batch in self._batches(units, wanted, jobs > 1):
+                if batch.num_rows:
+                    values = {name: values_of(batch.column(i)) for i, name in enumerate(wanted)}
+                    yield table_of(self.layout, batch.num_rows, values, self.name)
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Stretches of the rows, of about `size` bytes of the file each."""
+        return even(self._units, os.path.getsize(self.name), size)
 
 
 @contextmanager
@@ -62,25 +74,29 @@ def open_arrow(
         raise DataError(f"stdin: {NAMES[kind]} is read from files alone; write it to a file first")
     with _damage(path, kind):
         source = library.OSFile(path, "rb")
-        schema, batches = _parquet(library, source) if kind == "parquet" else _arrow(library, source)
+        schema, batches, units = _parquet(library, source) if kind == "parquet" else _arrow(library, source)
     with source:
         columns = [_typed(library, field) for field in schema]
-        yield ArrowReader(path, layout_of(columns, form, text, known, path, header=True), batches, kind)
+        yield ArrowReader(path, layout_of(columns, form, text, known, path, header=True), batches, units, kind)
 
 
-def _parquet(library: Any, source: Any) -> tuple[Any, Any]:
+def _parquet(library: Any, source: Any) -> tuple[Any, Any, int]:
     file = library.parquet.ParquetFile(source)
-    return file.schema_arrow, lambda names, threads: file.iter_batches(BATCH_ROWS, columns=names, use_threads=threads)
+
+    def batches(units: range, names: list[str], threads: bool) -> Iterator[Any]:
+        yield from file.iter_batches(BATCH_ROWS, list(units), columns=names, use_threads=threads)
+
+    return file.schema_arrow, batches, file.num_row_groups
 
 
-def _arrow(library: Any, source: Any) -> tuple[Any, Any]:
+def _arrow(library: Any, source: Any) -> tuple[Any, Any, int]:
     file = library.ipc.open_file(source)
 
-    def batches(names: list[str], threads: bool) -> Iterator[Any]:
-        for number in range(file.num_record_batches):
+    def batches(units: range, names: list[str], threads: bool) -> Iterator[Any]:
+        for number in units:
             yield file.get_batch(number).select(names)
 
-    return file.schema, batches
+    return file.schema, batches, file.num_record_batches
 
 
 @contextmanager

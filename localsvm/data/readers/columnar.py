@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data import _csv
-from localsvm.data.blocks.table import Levels, Table
+from localsvm.data.blocks.table import Levels, Stretch, Table
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts, check_named
 from localsvm.errors import DataError
 from localsvm.naming import opt
@@ -71,6 +71,12 @@ def layout_of(
             raise DataError(f"{file}: column {column.name!r} has text, and had numbers in training; write numbers")
         kinds.append(kind)
     return TableLayout(",", header, names, tuple(kinds), form.missing)
+
+
+def even(units: int, size: int, wanted: int) -> list[Stretch]:
+    """Stretches of units that make up a file of `size` bytes, of about `wanted` bytes each."""
+    each = max(1, wanted * units // max(1, size))
+    return [Stretch(begin, min(units, begin + each)) for begin in range(0, units, each)]
 
 
 def table_of(layout: TableLayout, rows: int, values: Mapping[str, NDArray[Any]], file: str) -> Table:

@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +24,7 @@ from localsvm.store.outputs import replacing, special
 STDIN = "<stdin>"
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 HEAD = 8  # bytes that are read to recognise a format
+SKIPPED = 1 << 20  # bytes that are decoded at once to be passed over
 
 
 def read_once(path: str | Path) -> bool:
@@ -48,11 +49,21 @@ class Source:
     name: str
     kind: str | None
     file: BinaryIO
-    stream: BinaryIO | Decoder
+    stream: BinaryIO | Decoder | _Limited
 
     def regular(self) -> bool:
         """True for a regular file of plain text, whose parts can be read in any order."""
         return self.kind is None and self.name != STDIN and bool(_size(self.file))
+
+    def between(self, begin: int, end: int | None) -> Source:
+        """The same input, read from one decoded byte up to, not including another, or to its end for None."""
+        if self.regular():
+            self.file.seek(begin)
+        else:
+            left = begin
+            while left and (skipped := self.read(min(left, SKIPPED))):
+                left -= len(skipped)
+        return self if end is None else replace(self, stream=_Limited(self, end - begin))
 
     def read(self, size: int) -> bytes:
         """Read up to `size` decoded bytes, b"" at the end; DataError if the stream is truncated or damaged."""
@@ -98,6 +109,18 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
         yield Source(name, kind, file, raw if kind is None else Decoder(kind, raw))
         if before is not None and _size(file) != before:
             raise DataError(CHANGED.format(path=name))
+
+
+class _Limited:
+    """The next so many bytes of an input."""
+
+    def __init__(self, source: Source, size: int) -> None:
+        self._source, self._left = source, size
+
+    def read(self, size: int) -> bytes:
+        data = self._source.read(min(size, self._left))
+        self._left -= len(data)
+        return data
 
 
 def _open_raw(name: str) -> Any:

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from localsvm.data import _csv
-from localsvm.data.blocks.table import Levels, Table
+from localsvm.data.blocks.table import Levels, Stretch, Table
 from localsvm.data.readers.compression import Source, open_source
 from localsvm.data.readers.faults import CHANGED, EMPTY, LONGEST_LINE, long_line
 from localsvm.data.readers.pieces import BOM, ordered
@@ -111,8 +111,8 @@ class TableReader:
 
     layout: TableLayout
     _source: Source
-    _begun: bytes = field(repr=False)
-    _line: int
+    _begun: bytes = field(repr=False)  # what was read already, of the rows
+    _first: Stretch  # all rows
 
     @property
     def name(self) -> str:
@@ -121,7 +121,7 @@ class TableReader:
 
     def blocks(self, jobs: int = 1, block_bytes: int = BLOCK_BYTES) -> Iterator[Table]:
         """All rows, block by block. DataError for a mistake, with its place, after the blocks before it."""
-        line = self._line
+        line = self._first.line
         for parsed in ordered(self._parsed, self._pieces(block_bytes), jobs):
             if isinstance(parsed, _Mistake):
                 raise parsed.error(line)
@@ -129,6 +129,19 @@ class TableReader:
             line += lines
             if table.rows:
                 yield table
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Stretches of the rows, of about `size` bytes each; one, where the file cannot be read from any byte on."""
+        if not self._source.regular():
+            return [self._first]
+        at, line, found = self._first.begin, self._first.line, list[Stretch]()
+        with open_stretch(self.name, self.layout, self._first) as again:
+            for piece in again._pieces(size):
+                if piece.end == _csv.BEFORE:
+                    raise long_line(self.name, line, LONGEST_LINE)
+                found.append(Stretch(at, at + piece.end - _csv.BEFORE, line))
+                at, line = at + piece.end - _csv.BEFORE, line + piece.buffer.count(b"\n", _csv.BEFORE, piece.end)
+        return found
 
     def _pieces(self, block_bytes: int) -> Iterator[_Piece]:
         """Whole rows, each piece in a buffer with room around it."""
@@ -212,10 +225,16 @@ def open_delimited(
     """
     with open_source(path) as source:
         begun, whole = _begun(source, HEAD_BYTES)
-        begun = begun.removeprefix(BOM)
-        if not begun.strip():
+        if not begun.removeprefix(BOM).strip():
             raise DataError(EMPTY.format(path=source.name))
         yield _opened(source, begun, whole, form, text, known)
+
+
+@contextmanager
+def open_stretch(path: str, layout: TableLayout, stretch: Stretch) -> Iterator[TableReader]:
+    """Open some rows of a delimited text, whose layout is known; a context manager. DataError as of `open_source`."""
+    with open_source(path) as source:
+        yield TableReader(layout, source.between(stretch.begin, stretch.end), b"", stretch)
 
 
 def _begun(source: Source, size: int) -> tuple[bytes, bool]:
@@ -235,9 +254,10 @@ def _opened(
     source: Source, begun: bytes, whole: bool, form: TableForm, text: Texts, known: Mapping[str, int] | None
 ) -> TableReader:  # fmt: skip
     name, line = source.name, 1
-    if blank := BLANK_LINES.match(begun):
-        line += begun.count(b"\n", 0, blank.end())
-        begun = begun[blank.end() :]
+    at = len(BOM) if begun.startswith(BOM) else 0
+    if blank := BLANK_LINES.match(begun, at):
+        line, at = line + begun.count(b"\n", 0, blank.end()), blank.end()
+    begun = begun[at:]
     rows = _first_rows(begun, whole, name)
     if re.search(r"\r(?!\n|\Z)", rows):
         raise DataError(f"{name}: a carriage return that no line feed follows; end lines with LF or CR LF")
@@ -250,7 +270,7 @@ def _opened(
     check_named(sorted(form.categorical | form.ignored), names, name)
     if header:
         first = _csv.cut(*_first_row(begun, delimiter), ord(delimiter)) - _csv.BEFORE
-        line += begun.count(b"\n", 0, first)
+        line, at = line + begun.count(b"\n", 0, first), at + first
         begun = begun[first:]
     head = TableLayout(delimiter, header, names, (_csv.LEVEL,) * len(names), form.missing)
     table, begun, whole = _first_table(source, begun, whole, head, line)
@@ -260,12 +280,14 @@ def _opened(
         if not header and names_above_numbers(fields, others, form.missing):
             raise DataError(f"{name}:1: the first row has names, and the training table had none; remove it")
         kinds = tuple(known.get(column, _csv.SKIP) for column in names)
-        return TableReader(TableLayout(delimiter, header, names, kinds, form.missing, True), source, begun, line)
+        layout = TableLayout(delimiter, header, names, kinds, form.missing, True)
+        return TableReader(layout, source, begun, Stretch(at, None, line))
     texts = text(names, header)
     empty = [each for each in names if not (table.levels[each].codes >= 0).any()]
     later = {} if whole or not empty else _first_values(source, head, empty)
     kinds = tuple(_kind(each, later.get(each, table.levels[each]), form, texts, name) for each in names)
-    return TableReader(TableLayout(delimiter, header, names, kinds, form.missing), source, begun, line)
+    layout = TableLayout(delimiter, header, names, kinds, form.missing)
+    return TableReader(layout, source, begun, Stretch(at, None, line))
 
 
 def _first_table(
@@ -300,7 +322,7 @@ def _first_values(source: Source, head: TableLayout, empty: Collection[str]) -> 
     found: dict[str, Levels] = {}
     kinds = tuple(_csv.LEVEL if name in empty else _csv.SKIP for name in head.names)
     with open_source(source.name) as again:
-        reader = TableReader(replace(head, kinds=kinds), again, b"", 1)
+        reader = TableReader(replace(head, kinds=kinds), again, b"", Stretch(0))
         for number, block in enumerate(reader.blocks()):
             skip = int(head.header and not number)
             for name in empty:

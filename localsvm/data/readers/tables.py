@@ -6,12 +6,22 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
-from localsvm.data.blocks.table import Table
+from localsvm.data.blocks.table import Stretch, Table
 from localsvm.data.readers.compression import SUFFIXES as COMPRESSED
 from localsvm.data.readers.compression import open_source
-from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, TableLayout, Texts, no_texts, open_delimited
+from localsvm.data.readers.delimited import (
+    DELIMITERS,
+    NUMBER,
+    TableForm,
+    TableLayout,
+    Texts,
+    no_texts,
+    open_delimited,
+    open_stretch,
+)
 from localsvm.errors import LocalSVMError
 
 FORMATS = {  # the endings of names; LIBSVM text has any other
@@ -43,6 +53,48 @@ class TableSource(Protocol):
 
     def blocks(self, jobs: int = 1) -> Iterator[Table]:
         """All rows, block by block. DataError for a mistake, with its place, after the blocks before it."""
+
+    def stretches(self, size: int) -> list[Stretch]:
+        """Places of the rows, of about `size` bytes each, for `TablePart`."""
+
+
+class TypedSource(TableSource, Protocol):
+    """An open table whose file says where rows are."""
+
+    def between(self, stretch: Stretch, jobs: int = 1) -> Iterator[Table]:
+        """Some rows, block by block."""
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Some rows of a table; pickle carries it to whoever reads them.
+
+    Attributes
+    ----------
+    path, kind, layout : of the file, its format and its columns.
+    stretch : where the rows are.
+    """
+
+    path: str
+    kind: str
+    layout: TableLayout
+    stretch: Stretch
+
+    def blocks(self) -> Iterator[Table]:
+        """The rows, block by block. DataError as of `TableSource.blocks`."""
+        layout = self.layout
+        if self.kind not in BINARY:
+            with open_stretch(self.path, layout, self.stretch) as text:
+                yield from text.blocks()
+            return
+        known = dict(zip(layout.names, layout.kinds, strict=True))
+        with _open_typed(self.path, self.kind, TableForm(missing=layout.missing), no_texts, known) as source:
+            yield from source.between(self.stretch)
+
+
+def parts_of(source: TableSource, path: str, kind: str, size: int) -> list[TablePart]:
+    """An open table in parts of about `size` bytes of its file each."""
+    return [TablePart(os.path.abspath(path), kind, source.layout, stretch) for stretch in source.stretches(size)]
 
 
 def by_suffix(path: str) -> str | None:
@@ -110,15 +162,25 @@ def open_table(
     RunError : pyarrow is not installed.
     """
     kind = form.kind or format_of(path)
-    if kind in ("parquet", "arrow"):
-        from localsvm.data.readers.arrow import open_arrow
+    if kind in BINARY:
+        with _open_typed(path, kind, form, text, known) as typed:
+            yield typed
+    else:
+        with open_delimited(path, form, text, known) as delimited:
+            yield delimited
 
-        with open_arrow(path, kind, form, text, known) as reader:
-            yield reader
-    elif kind == "npy":
+
+@contextmanager
+def _open_typed(
+    path: str, kind: str, form: TableForm, text: Texts, known: Mapping[str, int] | None
+) -> Iterator[TypedSource]:
+    """Open a table in one of the formats BINARY."""
+    if kind == "npy":
         from localsvm.data.readers.arrays import open_arrays
 
         yield open_arrays(path, form, text, known)
     else:
-        with open_delimited(path, form, text, known) as delimited:
-            yield delimited
+        from localsvm.data.readers.arrow import open_arrow
+
+        with open_arrow(path, kind, form, text, known) as reader:
+            yield reader

@@ -6,7 +6,7 @@ Spark would hand each line from Java to Python in each pass; so the bytes stay w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Protocol
 from localsvm.data.readers.compression import SUFFIXES, open_source
 from localsvm.data.readers.pieces import BOM
 from localsvm.data.readers.spans import spans
+from localsvm.data.readers.tables import TablePart
 from localsvm.errors import RunError
 from localsvm.parallel.parquet import SUFFIX as PARQUET
 from localsvm.parallel.spark import NESTED, NOT_SEEN, PIECE_BYTES
+from localsvm.runs.prediction.table_rows import TableRows
 
 PART_BYTES = 32 << 20  # at most, as Spark has it
 PARTS_EACH = 4  # for each core: so none waits long for the last
@@ -37,8 +39,9 @@ class Cluster(Protocol):
     def cores(self) -> int: ...
     def text(self, path: str) -> Any: ...
     def of_parts(
-        self, name: str, parts: list[Any], cut: Callable[[Iterable[Any]], Iterator[bytes]], head: Callable[[int], bytes]
-    ) -> Any: ...
+        self, name: str, parts: list[Any], cut: Callable[[Iterable[Any]], Iterator[Any]],
+        head: Callable[[int], bytes] | None = None, kept: bool = False,
+    ) -> Any: ...  # fmt: skip
 
 
 def text_of(engine: Cluster, path: str) -> Any:
@@ -49,10 +52,28 @@ def text_of(engine: Cluster, path: str) -> Any:
     files = _plain_files(path)
     if not files:
         return engine.text(path)
-    total = sum(os.path.getsize(file) for file in files)
-    size = max(1, min(PART_BYTES, total // (PARTS_EACH * max(1, engine.cores))))
+    size = part_bytes(files, engine.cores)
     parts = [part for file in files for part in _cut(file, size)]
     return engine.of_parts(path, parts, pieces, lambda lines: head(files, lines))
+
+
+def part_bytes(files: Sequence[str], cores: int) -> int:
+    """Bytes of a part of files that are there."""
+    total = sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+    return max(1, min(PART_BYTES, total // (PARTS_EACH * max(1, cores))))
+
+
+def table_of(engine: Cluster, path: str, reader: TableRows) -> Any:
+    """A table to predict in parts, as the engine's `Text`, whose pieces are `TablePart`. DataError as of `reader`."""
+    return engine.of_parts(path, reader.parts(path, part_bytes([path], engine.cores)), present)
+
+
+def present(parts: Iterable[TablePart]) -> Iterator[TablePart]:
+    """The parts of tables themselves. RunError where a file is not there."""
+    for part in parts:
+        if not os.path.exists(part.path):
+            raise RunError(NOT_SEEN.format(path=part.path))
+        yield part
 
 
 def _plain_files(path: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from localsvm.data import _csv
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table
 from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, check_named
-from localsvm.data.readers.tables import BINARY, by_suffix, format_of, open_table
+from localsvm.data.readers.tables import BINARY, TablePart, TableSource, by_suffix, format_of, open_table, parts_of
 from localsvm.errors import DataError
 from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.store.pieces import Unsound
@@ -28,24 +29,43 @@ def _encodable(words: list[str]) -> bool:
 
 
 @dataclass
+class TableNotes:
+    """Notes on the rows of a table that is predicted.
+
+    Attributes
+    ----------
+    unknown : how many values of each column are levels that training did not have.
+    absent : columns that name rows, which the table does not have.
+    """
+
+    unknown: dict[str, int] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+
+    def count(self, column: str, values: int) -> None:
+        """Take note of values of a column that training did not have."""
+        if values:
+            self.unknown[column] = self.unknown.get(column, 0) + values
+
+    def merge(self, other: TableNotes) -> None:
+        """Take in the notes on other rows."""
+        for column, values in other.unknown.items():
+            self.count(column, values)
+        self.absent |= other.absent
+
+
+@dataclass(frozen=True)
 class TableRows:
     """Rows of a table for a model that was trained on one; columns are matched by their names.
 
     Attributes
     ----------
     kept : what the model knows of its table.
-    unknown : of the rows so far, how many values of each column are levels that training did not have.
-    absent : columns that name rows, which the table does not have.
-    ids : of the rows so far, the texts of the columns that name them; who writes them takes them out.
     """
 
     kept: Mapping[str, Any]
     labels: NDArray[np.float64]
     classes: Mapping[str, Any] | None
     encoding: Encoding
-    unknown: dict[str, int] = field(default_factory=dict)
-    absent: set[str] = field(default_factory=set)
-    ids: list[tuple[str, ...]] = field(default_factory=list)
 
     @classmethod
     def of(cls, config: Mapping[str, Any], labels: NDArray[np.float64], width: int) -> TableRows | None:
@@ -82,20 +102,28 @@ class TableRows:
         used = {coding.name for coding in self.encoding.codings}
         return [name for name in self.kept["names"] if name in used]
 
-    def blocks(self, path: str, jobs: int = 1) -> Iterator[Dataset]:
-        """Encoded rows, block by block; the label of a row without one is nan.
+    def blocks(self, path: str, jobs: int, notes: TableNotes) -> Iterator[Dataset]:
+        """Encoded rows of a file, block by block. DataError as of `opened`."""
+        with self.opened(path) as source:
+            yield from self.rows(source.blocks(jobs), path, notes)
+
+    def parts(self, path: str, size: int) -> list[TablePart]:
+        """A file in parts of about `size` bytes each, for `rows`. DataError as of `opened`."""
+        with self.opened(path) as source:
+            return parts_of(source, path, _kind_of(path), size)
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[TableSource]:
+        """Open a file; a context manager.
 
         DataError where a column is absent or does not hold what it held in training.
         """
         kept, encoding = self.kept, self.encoding
         usual = kept["delimiter"] in DELIMITERS and by_suffix(path) is not None  # then another one may be found
-        kind = format_of(path)
         form = TableForm(
-            None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]),
-            kind=kind if kind in BINARY else "csv",
+            None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]), kind=_kind_of(path)
         )  # fmt: skip
-        ids, label = list(kept["ids"]), str(kept["label"])
-        known = kept["kinds"] | dict.fromkeys([label, *ids], _csv.LEVEL)
+        known = kept["kinds"] | dict.fromkeys([kept["label"], *kept["ids"]], _csv.LEVEL)
         with open_table(path, form, known=known) as reader:
             names = reader.layout.names
             if not kept["header"] and len(names) != len(kept["names"]):
@@ -104,13 +132,19 @@ class TableRows:
                     f"{reader.name}: {what}; without names in a header all have to be there, in their order"
                 )
             check_named((coding.name for coding in encoding.codings), names, reader.name)
-            for table in reader.blocks(jobs):
-                self._note(table, encoding)
-                y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
-                self.absent = {name for name in ids if name not in table.levels}
-                texts = [table.levels[name].texts() if name in table.levels else [""] * table.rows for name in ids]
-                self.ids += list(zip(*texts, strict=True)) if texts else [()] * table.rows
-                yield Dataset(encoding.apply(table), y, name=path)  # float64, see Chain.apply
+            yield reader
+
+    def rows(self, tables: Iterable[Table], name: str, notes: TableNotes) -> Iterator[Dataset]:
+        """Encoded rows, block by block; the label of a row without one is nan. name : of the file."""
+        ids, label = list(self.kept["ids"]), str(self.kept["label"])
+        for table in tables:
+            for coding in self.encoding.codings:
+                notes.count(coding.name, unknown(coding, table))
+            notes.absent |= {each for each in ids if each not in table.levels}
+            y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
+            texts = [table.levels[each].texts() if each in table.levels else [""] * table.rows for each in ids]
+            X = self.encoding.apply(table)  # float64, see Chain.apply
+            yield Dataset(X, y, name=name, ids=list(zip(*texts, strict=True)) if texts else None)
 
     def _labels(self, column: Levels) -> NDArray[np.float64]:
         """Labels (n,); those that the model does not know become numbers that no class has."""
@@ -122,7 +156,8 @@ class TableRows:
             values = [number.get(text, np.inf) for text in column.names]
         return np.asarray([*values, np.nan])[column.codes]
 
-    def _note(self, table: Table, encoding: Encoding) -> None:
-        for coding in encoding.codings:
-            if new := unknown(coding, table):
-                self.unknown[coding.name] = self.unknown.get(coding.name, 0) + new
+
+def _kind_of(path: str) -> str:
+    """Format of a file that is a table."""
+    kind = format_of(path)
+    return kind if kind in BINARY else "csv"

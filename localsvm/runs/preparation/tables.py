@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from localsvm.data.blocks.shift import Shift
 from localsvm.data.blocks.table import Table, together
 from localsvm.data.readers.delimited import NUMBER, TableForm, TableLayout, check_named, nearest
 from localsvm.data.readers.groups import check_groups, read_groups
-from localsvm.data.readers.origin import HEAD_ROWS, settle, shift_of, shifted
+from localsvm.data.readers.origin import HEAD_ROWS, settle, shift_of
 from localsvm.data.readers.pieces import Counts
-from localsvm.data.readers.tables import TableSource, open_table
+from localsvm.data.readers.tables import TablePart, TableSource, format_of, open_table, parts_of
 from localsvm.data.readers.weights import read_weights
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError
@@ -26,6 +27,7 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
+from localsvm.runs.preparation.row_encoder import RowEncoder
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
@@ -200,6 +202,7 @@ class TrainingTable:
             raise DataError(
                 f"{self.name}: {self.width:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns"
             )
+        self._encoder = RowEncoder(self.name, label, self._labels.value, self.encoding, self._survey.folds)
         self.kept = description_of(self.encoding, layout, label, options.ids)
         self._tell_alone(label)
 
@@ -226,17 +229,31 @@ class TrainingTable:
         """What the labels stand for, and how the table becomes rows: fields of `engines.base.Head`."""
         return {"classes": self.classes, "table": self.kept}
 
-    def _encoded(self, jobs: int = 1) -> Iterator[Dataset]:
+    @property
+    def encoder(self) -> RowEncoder:
+        """The encoder of the rows, after `look`; it reads the head of the table where features may have origins."""
+        if self._shifts and self._encoder.shift is None:
+            with closing(self._encoded()) as blocks:
+                next(blocks)
+        return self._encoder
+
+    def parts(self, size: int) -> list[TablePart]:
+        """The table in parts of about `size` bytes of its file each, after `look`."""
+        form = self._options.form
+        with open_table(self.name, form, self._texts) as source:
+            return parts_of(source, self.name, form.kind or format_of(self.name), size)
+
+    def _encoded(self, jobs: int = 1) -> Generator[Dataset]:
         """The encoded rows, block by block: float32, some columns from their origins."""
         first = 0
         for table in _headed(self._read(jobs)):
             last = first + table.rows
             group = None if self.group is None else self.group[first:last]
-            X = self.encoding.apply(table, self._survey.folds(table, first, group))
+            X = self._encoder.features(table, first, group)
             if first == 0 and self._shifts:
                 self.shift = shift_of(X[:HEAD_ROWS], np.arange(X.shape[1]))
-            y = self._labels.values(table.levels[self.kept["label"]])
-            yield Dataset(shifted(X, self.shift), y, shift=self.shift, name=self.name)
+                self._encoder = replace(self._encoder, shift=self.shift)
+            yield self._encoder.dataset(X, table)
             first = last
 
     def _read(self, jobs: int) -> Iterator[Table]:
@@ -245,11 +262,8 @@ class TrainingTable:
             while self._held:
                 yield self._held.pop(0)
             return
-        texts = self._texts
-        with open_table(self.name, self._options.form, texts) as source:
-            for table in source.blocks(jobs):
-                labelled = table.levels[self.kept["label"]].codes >= 0
-                yield table if labelled.all() else table.taken(labelled)
+        with open_table(self.name, self._options.form, self._texts) as source:
+            yield from self._encoder.labelled(source.blocks(jobs))
 
     def read(self, jobs: int = 1) -> Dataset:
         """All rows in memory, after `look`."""
@@ -350,12 +364,12 @@ class _Labels:
             numbers = np.asarray([float(text) for text in texts])
             self._check(numbers, texts, path, name)
             labels = np.unique(numbers)
-            self._value, described = dict(zip(texts, numbers.tolist(), strict=True)), None
+            self.value, described = dict(zip(texts, numbers.tolist(), strict=True)), None
         else:
             labels = np.arange(len(texts), dtype=np.float64)
-            self._value = {text: float(number) for number, text in enumerate(texts)}
+            self.value = {text: float(number) for number, text in enumerate(texts)}
             described = {"dtype": f"<U{max(map(len, texts))}", "values": texts}
-        self.classes = np.searchsorted(labels, [self._value[text] for text in self._place])
+        self.classes = np.searchsorted(labels, [self.value[text] for text in self._place])
         return labels, described
 
     @staticmethod
@@ -366,10 +380,6 @@ class _Labels:
         if len(large):
             what = f"the label {texts[large[0]]} in {name!r} has more digits than float64 holds"
             raise DataError(f"{path}: {what}; write labels as shorter numbers, or as text")
-
-    def values(self, column: Any) -> NDArray[np.float64]:
-        """Labels (n,) of a block."""
-        return np.asarray(np.asarray([self._value[text] for text in column.names])[column.codes], np.float64)
 
 
 class _Groups:

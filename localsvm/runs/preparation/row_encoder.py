@@ -1,0 +1,60 @@
+"""What makes training rows of a table, block by block, once all of the table is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.data.blocks.shift import Shift
+from localsvm.data.blocks.table import Table
+from localsvm.data.readers.faults import CHANGED
+from localsvm.data.readers.origin import shifted
+from localsvm.errors import DataError
+from localsvm.features.encoding import Encoding
+from localsvm.features.survey import RowFolds
+
+
+@dataclass(frozen=True)
+class RowEncoder:
+    """Encoder of the rows of a table; pickle carries it.
+
+    Attributes
+    ----------
+    name, label : of the file, for messages, and of the column of labels.
+    values : the label that each text stands for.
+    encoding, folds : what levels become, and of which rows their statistics are.
+    shift : of the features; None for none.
+    """
+
+    name: str
+    label: str
+    values: Mapping[str, float]
+    encoding: Encoding
+    folds: RowFolds
+    shift: Shift | None = None
+
+    def labelled(self, tables: Iterable[Table]) -> Iterator[Table]:
+        """The rows that have a label, of each block."""
+        for table in tables:
+            labelled = table.levels[self.label].codes >= 0
+            yield table if labelled.all() else table.taken(labelled)
+
+    def features(self, table: Table, first: int, group: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Features (n, d) of labelled rows. first : the number of the first one. group : (n,) of the rows."""
+        return self.encoding.apply(table, self.folds.of(first, table.rows, group))
+
+    def dataset(self, X: NDArray[np.float64], table: Table) -> Dataset:
+        """The rows in float32, some columns from their origins. X : their features, which may be overwritten.
+
+        DataError for a label that is new: the file changed since it was surveyed.
+        """
+        column = table.levels[self.label]
+        try:
+            values = np.asarray([self.values[text] for text in column.names])
+        except KeyError:
+            raise DataError(CHANGED.format(path=self.name)) from None
+        return Dataset(shifted(X, self.shift), values[column.codes], shift=self.shift, name=self.name)
