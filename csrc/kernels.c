@@ -18,9 +18,9 @@ void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d,
 void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out) { ops->norms(a, out); }
 
 void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b, float *out,
-                   int64_t ldo, int squared)
+                   int64_t ldo, int base)
 {
-    ops->products(a, b, out, ldo, squared);
+    ops->products(a, b, out, ldo, base);
 }
 
 void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out,
@@ -44,6 +44,12 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, co
                      float *scratch, double *out)
 {
     ops->expansions(a, e, scratch, out);
+}
+
+void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
+                        double *out)
+{
+    ops->weighted_sums(w, ldw, xt, n, d, out);
 }
 
 void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,

@@ -1,4 +1,4 @@
-/* kernels.h - inner products, squared distances, kernels of them, and kernel expansions. Single precision, dense rows.
+/* kernels.h - inner products, distances, kernels of them, and kernel expansions. Single precision, dense rows.
  *
  * Matrices are row-major float32. "Packed" means that rows are interleaved in panels of lsvm_panel_width(ops) rows,
  * feature by feature, so that one vector load yields the same feature of neighbouring rows.
@@ -12,9 +12,13 @@
 #include "rows.h"
 #include "simd.h"
 
-enum { LSVM_GAUSSIAN = 0, LSVM_LAPLACIAN = 1, LSVM_POLYNOMIAL = 2, LSVM_LINEAR = 3 };
+enum { LSVM_GAUSSIAN = 0, LSVM_LAPLACIAN = 1, LSVM_POLYNOMIAL = 2, LSVM_LINEAR = 3, LSVM_MANHATTAN = 4 };
 
-/* gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); polynomial: (gamma x.y + coef0)^degree; linear: x.y */
+/* What a kernel is a function of: x.y, |x-y|^2, or sum_k |x_k-y_k|. */
+enum { LSVM_PRODUCTS = 0, LSVM_SQUARES = 1, LSVM_SUMS = 2 };
+
+/* gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); polynomial: (gamma x.y + coef0)^degree; linear: x.y;
+ * manhattan: exp(-gamma sum_k |x_k-y_k|) */
 struct lsvm_kernel {
     int kind;
     int degree; /* polynomial, >= 0 */
@@ -22,15 +26,16 @@ struct lsvm_kernel {
     float coef0;
 };
 
-/* Dense rows and their squared norms. */
+/* Dense rows and, for distances, what they add to each of them by themselves: squared norms for LSVM_SQUARES, and for
+ * LSVM_SUMS zeros, or the sums over features that are left out because the other rows are zero there. */
 struct lsvm_points {
     struct lsvm_rows rows;
-    const float *norm; /* rows.n, as lsvm_norms makes them; NULL where only products are wanted */
+    const float *norm; /* rows.n; NULL for LSVM_PRODUCTS */
 };
 
 struct lsvm_panels {
     const float *packed; /* panels * d * width floats, LSVM_ALIGN aligned */
-    const float *norm;   /* panels * width squared norms, zero in the padding; NULL as above */
+    const float *norm;   /* panels * width, as above, zero in the padding; NULL as above */
     int64_t panels, d;
 };
 
@@ -55,12 +60,20 @@ void lsvm_pack(const struct lsvm_ops *ops, const float *x, int64_t n, int64_t d,
 /* Squared Euclidean norms, rounded exactly as the products of this level, so that |x-x|^2 comes out as zero. */
 void lsvm_norms(const struct lsvm_ops *ops, const struct lsvm_rows *a, float *out);
 
-/* out[i*ldo + j] = a_i . b_j, or with `squared` max(0, |a_i|^2 + |b_j|^2 - 2 a_i . b_j), for all j < panels * width. */
-void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b, float *out,
-                   int64_t ldo, int squared);
+/* The base of a kernel: LSVM_PRODUCTS, LSVM_SQUARES or LSVM_SUMS. */
+static inline int lsvm_base(const struct lsvm_kernel *kernel)
+{
+    if (kernel->kind == LSVM_MANHATTAN)
+        return LSVM_SUMS;
+    return kernel->kind == LSVM_GAUSSIAN || kernel->kind == LSVM_LAPLACIAN ? LSVM_SQUARES : LSVM_PRODUCTS;
+}
 
-/* Kernel values from squared distances (gaussian, laplacian) or products (polynomial, linear); n a multiple of
- * LSVM_PAD. `in` and `out` may be the same. */
+/* out[i*ldo + j] for all j < panels * width: a_i . b_j for LSVM_PRODUCTS, max(0, |a_i|^2 + |b_j|^2 - 2 a_i . b_j) for
+ * LSVM_SQUARES, sum_k |a_ik - b_jk| and both norms for LSVM_SUMS. */
+void lsvm_products(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b, float *out,
+                   int64_t ldo, int base);
+
+/* Kernel values from what the kernel is a function of; n a multiple of LSVM_PAD. `in` and `out` may be the same. */
 void lsvm_transform(const struct lsvm_ops *ops, const struct lsvm_kernel *kernel, const float *in, float *out,
                     int64_t n);
 
@@ -81,5 +94,10 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, co
  * multiplied. */
 void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                      const struct lsvm_kernel *kernel, const double *coef, double *out);
+
+/* out[k] = sum_ij w[i*ldw + j] |x_ik - x_jk| for the d features of n rows, whose columns xt are n floats each, one after
+ * the other. Each row of w is summed in single precision, lane by lane, the rows in double. */
+void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
+                        double *out);
 
 #endif

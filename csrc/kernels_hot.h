@@ -2,10 +2,12 @@
 
 enum { TILE_ROWS = LSVM_TILE_ROWS, WIDTH = 2 * LSVM_LANES };
 
-/* One tile: products of TILE_ROWS rows with one panel. Twelve accumulators hide the latency of a fused multiply-add and
+static inline vfloat absolute(vfloat x) { return (vfloat)((vint)x & 0x7fffffff); }
+
+/* One tile: products, or sums of absolute differences, of TILE_ROWS rows with one panel. Twelve accumulators hide the latency of a fused multiply-add and
  * fit the sixteen registers of AVX2. Sums run over the features in order: the same rounding whatever the tile. */
-static inline void tile_products(const float *const rows[TILE_ROWS], const float *panel, int64_t d,
-                                 vfloat sum[TILE_ROWS][2])
+static inline __attribute__((always_inline)) void tile_sums(const float *const rows[TILE_ROWS], const float *panel,
+                                                            int64_t d, int base, vfloat sum[TILE_ROWS][2])
 {
     vfloat s[TILE_ROWS][2] = {{{0}}};
     const vfloat *b = (const vfloat *)panel;
@@ -13,8 +15,13 @@ static inline void tile_products(const float *const rows[TILE_ROWS], const float
         const vfloat b0 = b[0], b1 = b[1];
 #pragma GCC unroll 6
         for (int r = 0; r < TILE_ROWS; r++) {
-            s[r][0] += rows[r][k] * b0;
-            s[r][1] += rows[r][k] * b1;
+            if (base == LSVM_SUMS) {
+                s[r][0] += absolute(rows[r][k] - b0);
+                s[r][1] += absolute(rows[r][k] - b1);
+            } else {
+                s[r][0] += rows[r][k] * b0;
+                s[r][1] += rows[r][k] * b1;
+            }
         }
     }
     for (int r = 0; r < TILE_ROWS; r++)
@@ -28,13 +35,19 @@ static inline void tile_rows(const struct lsvm_rows *a, int64_t i, const float *
         rows[r] = lsvm_rows_at(a, i + r < a->n ? i + r : a->n - 1);
 }
 
-static inline vfloat squared_distance(float norm_a, vfloat norm_b, vfloat product)
+/* The base of a kernel from the sum of a tile; norm_a and norm_b are not read for LSVM_PRODUCTS. */
+static inline vfloat based(int base, float norm_a, vfloat norm_b, vfloat sum)
 {
     const vfloat zero = {0};
-    return max_f32(norm_a + norm_b - 2.0f * product, zero);
+    if (base == LSVM_PRODUCTS)
+        return sum;
+    if (base == LSVM_SUMS)
+        return norm_a + norm_b + sum;
+    return max_f32(norm_a + norm_b - 2.0f * sum, zero);
 }
 
-static void products(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared)
+static inline __attribute__((always_inline)) void products_of(const struct lsvm_points *a, const struct lsvm_panels *b,
+                                                              float *out, int64_t ldo, int base)
 {
     for (int64_t p = 0; p < b->panels; p++) {
         const float *panel = b->packed + p * b->d * WIDTH;
@@ -43,14 +56,22 @@ static void products(const struct lsvm_points *a, const struct lsvm_panels *b, f
             const float *rows[TILE_ROWS];
             vfloat sum[TILE_ROWS][2];
             tile_rows(&a->rows, i, rows);
-            tile_products(rows, panel, a->rows.d, sum);
+            tile_sums(rows, panel, a->rows.d, base, sum);
             for (int64_t r = 0; r < TILE_ROWS && i + r < a->rows.n; r++) {
                 vfloat *to = (vfloat *)(out + (i + r) * ldo + p * WIDTH);
                 for (int v = 0; v < 2; v++)
-                    to[v] = squared ? squared_distance(a->norm[i + r], norm_b[v], sum[r][v]) : sum[r][v];
+                    to[v] = base == LSVM_PRODUCTS ? sum[r][v] : based(base, a->norm[i + r], norm_b[v], sum[r][v]);
             }
         }
     }
+}
+
+static void products(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int base)
+{
+    if (base == LSVM_SUMS)
+        products_of(a, b, out, ldo, LSVM_SUMS);
+    else
+        products_of(a, b, out, ldo, base == LSVM_SQUARES ? LSVM_SQUARES : LSVM_PRODUCTS);
 }
 
 /* a b + c, rounded as the compiler's contraction of the same expression over vectors is. */
@@ -63,7 +84,7 @@ static inline float multiply_add(float a, float b, float c)
 #endif
 }
 
-/* In the order of tile_products: |x|^2 is bit for bit x . x there. */
+/* In the order of tile_sums: |x|^2 is bit for bit x . x there. */
 static void norms(const struct lsvm_rows *a, float *out)
 {
     for (int64_t i = 0; i < a->n; i++) {
@@ -115,6 +136,7 @@ static inline vfloat kernel_value(const struct lsvm_kernel *kernel, vfloat v)
 {
     switch (kernel->kind) {
     case LSVM_GAUSSIAN:
+    case LSVM_MANHATTAN:
         return exponential(-kernel->gamma * v);
     case LSVM_LAPLACIAN:
         return exponential(-kernel->gamma * square_root(v));
@@ -129,9 +151,13 @@ static void transform(const struct lsvm_kernel *kernel, const float *in, float *
 {
     const vfloat *from = (const vfloat *)in;
     vfloat *to = (vfloat *)out;
-    if (kernel->kind == LSVM_GAUSSIAN) /* the common case, with the switch out of the loop */
+    /* without the switch in the loop */
+    if (kernel->kind == LSVM_GAUSSIAN || kernel->kind == LSVM_MANHATTAN)
         for (int64_t i = 0; i < n / LSVM_LANES; i++)
             to[i] = exponential(-kernel->gamma * from[i]);
+    else if (kernel->kind == LSVM_LAPLACIAN)
+        for (int64_t i = 0; i < n / LSVM_LANES; i++)
+            to[i] = exponential(-kernel->gamma * square_root(from[i]));
     else
         for (int64_t i = 0; i < n / LSVM_LANES; i++)
             to[i] = kernel_value(kernel, from[i]);
@@ -148,7 +174,7 @@ static void matrix(const struct lsvm_points *a, const struct lsvm_panels *b, con
         strip.rows.values = lsvm_rows_at(&a->rows, i);
         strip.norm = a->norm ? a->norm + i : NULL;
         strip.rows.n = a->rows.n - i < STRIP_ROWS ? a->rows.n - i : STRIP_ROWS;
-        products(&strip, b, out + i * ldo, ldo, a->norm != NULL);
+        products(&strip, b, out + i * ldo, ldo, lsvm_base(kernel));
         for (int64_t r = i; r < i + strip.rows.n; r++)
             transform(kernel, out + r * ldo, out + r * ldo, b->panels * WIDTH);
     }
@@ -178,12 +204,12 @@ static void expansions(const struct lsvm_points *a, const struct lsvm_expansion 
     const int64_t size = e->b.panels * WIDTH, models = e->group_ptr[e->groups];
     struct lsvm_points tile = *a;
     float *distances = scratch, *values = scratch + TILE_ROWS * size;
+    const int base = lsvm_base(&e->kernels[0]);
     for (int64_t i = 0; i < a->rows.n; i += TILE_ROWS) {
-        const int squared = a->norm != NULL;
         tile.rows.values = lsvm_rows_at(&a->rows, i);
-        tile.norm = squared ? a->norm + i : NULL;
+        tile.norm = a->norm ? a->norm + i : NULL;
         tile.rows.n = a->rows.n - i < TILE_ROWS ? a->rows.n - i : TILE_ROWS;
-        products(&tile, &e->b, distances, size, squared);
+        products(&tile, &e->b, distances, size, base);
         for (int64_t g = 0; g < e->groups; g++) {
             transform(&e->kernels[g], distances, values, tile.rows.n * size);
             for (int64_t m = e->group_ptr[g]; m < e->group_ptr[g + 1]; m++) {
@@ -202,23 +228,24 @@ enum { NEAR_FLOATS = 5120 }; /* of panels that stay in the first-level cache whi
 static inline __attribute__((always_inline)) void accumulate_tile(const struct lsvm_points *a, int64_t i,
                                                                   const struct lsvm_panels *b, int64_t first,
                                                                   int64_t last, const struct lsvm_kernel *kernel,
-                                                                  int squared, const double *coef, double *out)
+                                                                  int base, const double *coef, double *out)
 {
     const float *rows[TILE_ROWS];
     float norm_a[TILE_ROWS];
     vdouble total[TILE_ROWS] = {{0}};
     tile_rows(&a->rows, i, rows);
     for (int64_t r = 0; r < TILE_ROWS; r++)
-        norm_a[r] = squared ? a->norm[i + r < a->rows.n ? i + r : a->rows.n - 1] : 0;
+        norm_a[r] = base != LSVM_PRODUCTS ? a->norm[i + r < a->rows.n ? i + r : a->rows.n - 1] : 0;
     for (int64_t p = first; p < last; p++) {
         const vfloat *norm = (const vfloat *)(b->norm + p * WIDTH);
         const vdouble *c = (const vdouble *)(coef + p * WIDTH);
         vfloat sum[TILE_ROWS][2];
-        tile_products(rows, b->packed + p * b->d * WIDTH, a->rows.d, sum);
+        tile_sums(rows, b->packed + p * b->d * WIDTH, a->rows.d, base, sum);
 #pragma GCC unroll 6
         for (int r = 0; r < TILE_ROWS; r++)
             for (int v = 0; v < 2; v++)
-                sum[r][v] = kernel_value(kernel, squared ? squared_distance(norm_a[r], norm[v], sum[r][v]) : sum[r][v]);
+                sum[r][v] = kernel_value(kernel, base == LSVM_PRODUCTS ? sum[r][v]
+                                                                       : based(base, norm_a[r], norm[v], sum[r][v]));
         const vhalf *values = (const vhalf *)(const void *)sum;
 #pragma GCC unroll 6
         for (int r = 0; r < TILE_ROWS; r++)
@@ -232,7 +259,7 @@ static inline __attribute__((always_inline)) void accumulate_tile(const struct l
 
 static inline __attribute__((always_inline)) void accumulate_kind(const struct lsvm_points *a,
                                                                   const struct lsvm_panels *b,
-                                                                  const struct lsvm_kernel *kernel, int squared,
+                                                                  const struct lsvm_kernel *kernel, int base,
                                                                   const double *coef, double *out)
 {
     int64_t near = NEAR_FLOATS / (b->d * WIDTH + 1);
@@ -240,7 +267,7 @@ static inline __attribute__((always_inline)) void accumulate_kind(const struct l
     for (int64_t first = 0; first < b->panels; first += near) {
         const int64_t last = first + near < b->panels ? first + near : b->panels;
         for (int64_t i = 0; i < a->rows.n; i += TILE_ROWS)
-            accumulate_tile(a, i, b, first, last, kernel, squared, coef, out);
+            accumulate_tile(a, i, b, first, last, kernel, base, coef, out);
     }
 }
 
@@ -248,8 +275,44 @@ static void accumulate(const struct lsvm_points *a, const struct lsvm_panels *b,
                        const double *coef, double *out)
 {
     const struct lsvm_kernel gaussian = {LSVM_GAUSSIAN, 0, kernel->gamma, 0};
-    if (kernel->kind == LSVM_GAUSSIAN) /* the common case, with the switch out of the loop */
-        accumulate_kind(a, b, &gaussian, 1, coef, out);
+    const struct lsvm_kernel manhattan = {LSVM_MANHATTAN, 0, kernel->gamma, 0};
+    if (kernel->kind == LSVM_GAUSSIAN) /* the common cases, with the switch out of the loop */
+        accumulate_kind(a, b, &gaussian, LSVM_SQUARES, coef, out);
+    else if (kernel->kind == LSVM_MANHATTAN)
+        accumulate_kind(a, b, &manhattan, LSVM_SUMS, coef, out);
     else
-        accumulate_kind(a, b, kernel, a->norm != NULL, coef, out);
+        accumulate_kind(a, b, kernel, a->norm != NULL ? LSVM_SQUARES : LSVM_PRODUCTS, coef, out);
+}
+
+/* Columns need not be aligned: lanes are copied, which the compiler makes a load. */
+static inline vfloat load(const float *from)
+{
+    vfloat v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+static void weighted_sums(const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d, double *out)
+{
+    for (int64_t k = 0; k < d; k++)
+        out[k] = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = w + i * ldw;
+        for (int64_t k = 0; k < d; k++) {
+            const float *x = xt + k * n;
+            vfloat sum[2] = {{0}};
+            float rest = 0.0f;
+            int64_t j = 0;
+            for (; j + WIDTH <= n; j += WIDTH)
+                for (int v = 0; v < 2; v++)
+                    sum[v] += load(row + j + v * LSVM_LANES) * absolute(x[i] - load(x + j + v * LSVM_LANES));
+            for (; j < n; j++)
+                rest = multiply_add(row[j], __builtin_fabsf(x[i] - x[j]), rest);
+            sum[0] += sum[1];
+            double total = (double)rest;
+            for (int l = 0; l < LSVM_LANES; l++)
+                total += (double)sum[0][l];
+            out[k] += total;
+        }
+    }
 }

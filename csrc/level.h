@@ -55,6 +55,7 @@ const struct lsvm_ops LSVM_OPS = {
     .norms = norms,
     .expansions = expansions,
     .accumulate = accumulate,
+    .weighted_sums = weighted_sums,
     .local_values = local_values,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,

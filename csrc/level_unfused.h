@@ -22,6 +22,7 @@
 
 const struct lsvm_unfused_ops LSVM_UNFUSED_OPS = {
     .nearest_project = nearest_project,
+    .nearest_apart = nearest_apart,
     .nearest_squares = nearest_squares,
     .nearest_total = nearest_total,
     .nearest_pair = nearest_pair,

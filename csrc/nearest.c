@@ -10,6 +10,12 @@ int lsvm_nearest_project(const struct lsvm_ops *ops, const struct lsvm_rows *m, 
     return ops->unfused->nearest_project(m, rows, n, direction, out);
 }
 
+int lsvm_nearest_apart(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                       const double *pair, double *out)
+{
+    return ops->unfused->nearest_apart(m, rows, n, pair, out);
+}
+
 int lsvm_nearest_squares(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
                          double *out)
 {

@@ -1,7 +1,7 @@
 /* nearest.h - the nearest of some centres: the passes over rows that grow a tree of centres and send rows down the
  * tree.
  *
- * Every inner product of a row is summed in double, feature j in lane j modulo 8, and the lanes are added in one fixed
+ * Every inner product of a row, and every difference of distances, is summed in double, feature j in lane j modulo 8, and the lanes are added in one fixed
  * order, without fused operations. So a value depends on the row and the vector alone: not on blocks, threads or the
  * SIMD level, nor on whether the row is dense or sparse.
  *
@@ -17,29 +17,38 @@
 #include "simd.h"
 #include "status.h"
 
-/* The children of one node: n vectors of m->d doubles, directions[c] = centre c - centre 0, and n thresholds.
- * A row x belongs to the child with the largest <x, directions[c]> - thresholds[c], where child 0 scores 0; ties go to
- * the lower child. directions[0] and thresholds[0] are not read. */
+/* The children of one node: n vectors of m->d doubles, and n thresholds. A row x belongs to the child with the largest
+ * score, where child 0 scores 0; ties go to the lower child. The score is <x, vectors[c]> - thresholds[c], vectors[c] =
+ * centre c - centre 0; or, with `manhattan`, apart(x, vectors[0], vectors[c]) - thresholds[c], and the vectors are the
+ * centres: apart(x, u, v) = sum_j (|x_j - u_j| - |u_j|) - (|x_j - v_j| - |v_j|), which is |x - u| - |x - v| in that
+ * distance but for a constant, and to which zeros of x add nothing. vectors[0] is read with `manhattan` alone, and
+ * thresholds[0] never. */
 struct lsvm_nearest_children {
-    const double *directions;
+    const double *vectors;
     const double *thresholds;
     int64_t n;
+    int manhattan;
 };
 
 /* A tree: node i has n_children[i] children (0: a leaf, whose cell is cell[i]) numbered from first_child[i], always
- * above i; row i of directions and thresholds[i] belong to node i as a child. Node 0 is the root. */
+ * above i; row i of vectors and thresholds[i] belong to node i as a child. Node 0 is the root. */
 struct lsvm_nearest_tree {
-    const double *directions;
+    const double *vectors;
     const double *thresholds;
     const int32_t *first_child;
     const int32_t *n_children;
     const int32_t *cell;
     int64_t n_nodes;
+    int manhattan;
 };
 
 /* out[i] = <x, direction> of row rows[i]. LSVM_BAD_ROW. */
 int lsvm_nearest_project(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
                          const double *direction, double *out);
+
+/* out[i] = apart(x, pair[0], pair[1]) of row rows[i], see above; pair: 2 x m->d. LSVM_BAD_ROW. */
+int lsvm_nearest_apart(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,
+                       const double *pair, double *out);
 
 /* out[i] = <x, x> of row rows[i]. LSVM_BAD_ROW. */
 int lsvm_nearest_squares(const struct lsvm_ops *ops, const struct lsvm_rows *m, const int64_t *rows, int64_t n,

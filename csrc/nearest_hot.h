@@ -67,6 +67,32 @@ INLINE double row_square(const struct lsvm_rows *m, int64_t row)
     return add_lanes(lane);
 }
 
+INLINE double apart_at(double x, double u, double v) { return (fabs(x - u) - fabs(u)) - (fabs(x - v) - fabs(v)); }
+
+INLINE double row_apart(const struct lsvm_rows *m, int64_t row, const double *restrict u, const double *restrict v)
+{
+    double lane[LANES] = {0};
+    if (m->indptr) {
+        for (int64_t k = m->indptr[row]; k < m->indptr[row + 1]; k++) {
+            const int32_t j = m->indices[k];
+            lane[(uint32_t)j % LANES] += apart_at((double)m->values[k], u[j], v[j]);
+        }
+        return add_lanes(lane);
+    }
+    const float *restrict x = lsvm_rows_at(m, row);
+    int64_t j = 0;
+    for (; j + LANES <= m->d; j += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += apart_at((double)x[j + l], u[j + l], v[j + l]);
+    double rest[LANES] = {
+        0}; /* so that the lanes stay in registers: a loop over some of them would need them in memory */
+    for (int l = 0; j + l < m->d; l++)
+        rest[l] = apart_at((double)x[j + l], u[j + l], v[j + l]);
+    for (int l = 0; l < LANES; l++)
+        lane[l] += rest[l];
+    return add_lanes(lane);
+}
+
 /* The rows of a node are scattered over the matrix; without this every one of them waits for memory. */
 static void prefetch(const struct lsvm_rows *m, const int64_t *rows, int64_t i, int64_t n)
 {
@@ -107,6 +133,17 @@ static int nearest_project(const struct lsvm_rows *m, const int64_t *rows, int64
     return LSVM_OK;
 }
 
+static int nearest_apart(const struct lsvm_rows *m, const int64_t *rows, int64_t n, const double *pair, double *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (lsvm_rows_outside(m, rows[i]))
+            return LSVM_BAD_ROW;
+        prefetch(m, rows, i, n);
+        out[i] = row_apart(m, rows[i], pair, pair + m->d);
+    }
+    return LSVM_OK;
+}
+
 static int nearest_squares(const struct lsvm_rows *m, const int64_t *rows, int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -129,12 +166,15 @@ static int nearest_total(const struct lsvm_rows *m, const int64_t *rows, int64_t
     return LSVM_OK;
 }
 
-INLINE int32_t choose(const struct lsvm_rows *m, int64_t row, const struct lsvm_nearest_children *children)
+INLINE int32_t choose(const struct lsvm_rows *m, int64_t row, const struct lsvm_nearest_children *children,
+                      int manhattan)
 {
     int32_t best = 0;
     double best_score = 0;
     for (int64_t c = 1; c < children->n; c++) {
-        const double score = row_dot(m, row, children->directions + c * m->d) - children->thresholds[c];
+        const double *vector = children->vectors + c * m->d;
+        const double value = manhattan ? row_apart(m, row, children->vectors, vector) : row_dot(m, row, vector);
+        const double score = value - children->thresholds[c];
         best = score > best_score ? (int32_t)c : best;
         best_score = score > best_score ? score : best_score;
     }
@@ -148,25 +188,26 @@ static int nearest_choose(const struct lsvm_rows *m, const int64_t *rows, int64_
         if (lsvm_rows_outside(m, rows[i]))
             return LSVM_BAD_ROW;
         prefetch(m, rows, i, n);
-        child[i] = choose(m, rows[i], children);
+        child[i] = children->manhattan ? choose(m, rows[i], children, 1) : choose(m, rows[i], children, 0);
     }
     return LSVM_OK;
 }
 
 /* The child of a node that a row goes to; negative for a broken tree. */
-INLINE int64_t step_down(const struct lsvm_rows *m, int64_t row, const struct lsvm_nearest_tree *tree, int64_t node)
+INLINE int64_t step_down(const struct lsvm_rows *m, int64_t row, const struct lsvm_nearest_tree *tree, int64_t node,
+                         int manhattan)
 {
     const int64_t first = tree->first_child[node];
-    const struct lsvm_nearest_children children = {tree->directions + first * m->d, tree->thresholds + first,
-                                                   tree->n_children[node]};
+    const struct lsvm_nearest_children children = {tree->vectors + first * m->d, tree->thresholds + first,
+                                                   tree->n_children[node], manhattan};
     if (first <= node || first + children.n > tree->n_nodes)
         return -1;
-    return first + choose(m, row, &children);
+    return first + choose(m, row, &children, manhattan);
 }
 
 /* Several rows go down side by side: a row alone waits at each node for the product that says which node is next. */
-static int nearest_route(const struct lsvm_rows *given, int64_t begin, int64_t n, const struct lsvm_nearest_tree *tree,
-                         int32_t *cell)
+INLINE int route_by(const struct lsvm_rows *given, int64_t begin, int64_t n, const struct lsvm_nearest_tree *tree,
+                    int32_t *cell, int manhattan)
 {
     const struct lsvm_rows rows = *given, *m = &rows; /* its fields then stay in registers */
     if (begin < 0 || n < 0 || begin > m->n - n)
@@ -179,7 +220,7 @@ static int nearest_route(const struct lsvm_rows *given, int64_t begin, int64_t n
             for (int64_t i = 0; i < size; i++) {
                 if (tree->n_children[node[i]] <= 0)
                     continue;
-                node[i] = step_down(m, begin + at + i, tree, node[i]);
+                node[i] = step_down(m, begin + at + i, tree, node[i], manhattan);
                 if (node[i] < 0)
                     return LSVM_BAD_TREE;
                 inner = 1;
@@ -189,6 +230,12 @@ static int nearest_route(const struct lsvm_rows *given, int64_t begin, int64_t n
             cell[at + i] = tree->cell[node[i]];
     }
     return LSVM_OK;
+}
+
+static int nearest_route(const struct lsvm_rows *m, int64_t begin, int64_t n, const struct lsvm_nearest_tree *tree,
+                         int32_t *cell)
+{
+    return tree->manhattan ? route_by(m, begin, n, tree, cell, 1) : route_by(m, begin, n, tree, cell, 0);
 }
 
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit. */

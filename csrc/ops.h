@@ -22,6 +22,7 @@ enum { LSVM_TILE_ROWS = 6 };
 struct lsvm_unfused_ops {
     int (*nearest_project)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, const double *direction,
                            double *out);
+    int (*nearest_apart)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, const double *pair, double *out);
     int (*nearest_squares)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, double *out);
     int (*nearest_total)(const struct lsvm_rows *m, const int64_t *rows, int64_t n, double *total);
     int (*nearest_pair)(const struct lsvm_rows *m, const int64_t *rows, int64_t n,
@@ -41,7 +42,7 @@ struct lsvm_unfused_ops {
 struct lsvm_ops {
     const struct lsvm_unfused_ops *unfused;
     int panel; /* rows of b in one packed panel */
-    void (*products)(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int squared);
+    void (*products)(const struct lsvm_points *a, const struct lsvm_panels *b, float *out, int64_t ldo, int base);
     void (*transform)(const struct lsvm_kernel *kernel, const float *in, float *out, int64_t n);
     void (*matrix)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                    float *out, int64_t ldo);
@@ -49,6 +50,7 @@ struct lsvm_ops {
     void (*expansions)(const struct lsvm_points *a, const struct lsvm_expansion *e, float *scratch, double *out);
     void (*accumulate)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out);
+    void (*weighted_sums)(const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d, double *out);
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

@@ -106,7 +106,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
     ("svm", "rbf", "lasvm", "l3-kernel"): {
         "-g": (*HUGE, "1e-45", "1e38", "1e39", "1e-5:1e5:3", "2^-50:2^50:3"),
-        "-t": ("gaussian", "laplacian", "polynomial", "linear"),
+        "-t": ("gaussian", "laplacian", "manhattan", "polynomial", "linear"),
         "--degree": ("1", "2", "50", "1000", "2147483647"),
         "--coef0": ("-1e30", "1e30", "1e300", "-1"),
     },

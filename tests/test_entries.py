@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.metrics.pairwise import laplacian_kernel
 
 from localsvm.data.blocks.dataset import Dataset, as_examples
-from localsvm.kernels import Kernel
-from localsvm.kernels.entries import base_of, entry_radius, few_entries
+from localsvm.kernels import SQUARES, SUMS, Kernel
+from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import Gram, radius
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.kernel.svm import KernelSVM
@@ -21,7 +22,10 @@ from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
 
 WIDTH = 40_000
-KERNELS = [Kernel("gaussian", 0.03, 0.0, 3), Kernel("laplacian", 0.2, 0.0, 3), Kernel("polynomial", 0.1, 1.0, 2)]
+KERNELS = [
+    Kernel("gaussian", 0.03, 0.0, 3), Kernel("laplacian", 0.2, 0.0, 3), Kernel("polynomial", 0.1, 1.0, 2),
+    Kernel("manhattan", 0.02),
+]  # fmt: skip
 
 
 def hashed(n: int = 300, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
@@ -35,6 +39,8 @@ def hashed(n: int = 300, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
 
 
 def exact(A: np.ndarray, B: np.ndarray, kernel: Kernel) -> np.ndarray:
+    if kernel.kind == "manhattan":
+        return laplacian_kernel(A, B, gamma=kernel.gamma)
     products = A @ B.T
     squares = ((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * products).clip(0)
     squares[squares < 1e-12] = 0.0
@@ -70,12 +76,16 @@ def test_rows_far_from_zero_keep_their_distances() -> None:
     X.data += 1000.0
     dense = X.toarray().astype(np.float64)
     squares = ((dense[:, None] - dense[None]) ** 2).sum(axis=2)
-    assert_allclose(base_of(X, X, True), squares, rtol=1e-12, atol=1e-5)
-    assert entry_radius(X) == radius(X)
-    assert_allclose(radius(X), np.sqrt(((dense - dense.mean(axis=0)) ** 2).sum(axis=1).max()), rtol=1e-9)
+    assert_allclose(base_of(X, X, SQUARES), squares, rtol=1e-12, atol=1e-5)
+    assert_allclose(base_of(X, X, SUMS), np.abs(dense[:, None] - dense[None]).sum(axis=2), rtol=1e-12, atol=1e-9)
+    middle = dense.mean(axis=0)
+    assert_allclose(radius(X), np.sqrt(((dense - middle) ** 2).sum(axis=1).max()), rtol=1e-9)
+    assert_allclose(radius(X, SUMS), np.abs(dense - middle).sum(axis=1).max(), rtol=1e-9)
+    few = np.ascontiguousarray(dense[:, X.indices[:50]], np.float32)
+    assert_allclose(radius(few, SUMS), np.abs(few - few.mean(axis=0)).sum(axis=1).max(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial"])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "manhattan", "polynomial"])
 def test_models_predict_by_the_formula(kernel: str, tmp_path: Path) -> None:
     X, y = hashed()
     config = TrainingConfig(KernelSVM(kernel=kernel, gamma=(0.01, 0.1), cost=(1.0, 10.0)), scale="none", metric="none")

@@ -11,11 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import (
+    euclidean_distances,
+    laplacian_kernel,
+    manhattan_distances,
+    polynomial_kernel,
+    rbf_kernel,
+)
 
 from localsvm.errors import OptionError
-from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import LEVELS, Expansion, Panels, aligned, padded, simd_level, transform
+from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
+from localsvm.kernels._kernels import (
+    KINDS,
+    LEVELS,
+    Expansion,
+    Panels,
+    aligned,
+    padded,
+    simd_level,
+    transform,
+    weighted_sums,
+)
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 
@@ -37,19 +53,23 @@ def compress(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @given(n=st.integers(1, 70), m=st.integers(1, 70), d=st.integers(0, 40))
 def test_products_and_distances(level: int, n: int, m: int, d: int) -> None:
     A, B = rows(n, d, 1), rows(m, d, 2)
-    for squared in (False, True):
-        panels = Panels(B, squared, level)
+    wide_a, wide_b = A.astype(np.float64), B.astype(np.float64)
+    expected = {PRODUCTS: wide_a @ wide_b.T, SQUARES: np.zeros((n, m)), SUMS: np.zeros((n, m))}
+    if d:
+        expected[SQUARES] = euclidean_distances(wide_a, wide_b, squared=True)
+        expected[SUMS] = manhattan_distances(wide_a, wide_b)
+    for base, values in expected.items():
+        panels = Panels(B, base, level)
         out = aligned((n, padded(m)), np.float32)
-        panels.products(A, out, panels.norms_of(A) if squared else None)
-        wide_a, wide_b = A.astype(np.float64), B.astype(np.float64)
-        expected = euclidean_distances(wide_a, wide_b, squared=True) if squared and d else wide_a @ wide_b.T
-        np.testing.assert_allclose(out[:, :m], expected, atol=1e-5 * max(1, d))
+        panels.products(A, out, None if base == PRODUCTS else panels.norms_of(A))
+        np.testing.assert_allclose(out[:, :m], values, atol=1e-5 * max(1, d))
 
 
+@pytest.mark.parametrize("base", [SQUARES, SUMS])
 @pytest.mark.parametrize("level", LEVEL_NUMBERS)
-def test_distance_of_equal_rows_is_zero(level: int) -> None:
+def test_distance_of_equal_rows_is_zero(level: int, base: str) -> None:
     X = rows(50, 37) * 1000
-    panels = Panels(X, True, level)
+    panels = Panels(X, base, level)
     out = aligned((50, padded(50)), np.float32)
     panels.products(X, out, panels.norms)
     assert not np.diagonal(out[:, :50]).any()
@@ -65,6 +85,7 @@ def test_kernels_against_scikit_learn() -> None:
         Kernel("laplacian", 0.3): np.exp(-0.3 * np.sqrt(squared)),
         Kernel("polynomial", 0.1, 1.0, 5): polynomial_kernel(wide, degree=5, gamma=0.1, coef0=1.0),
         Kernel("linear"): wide @ wide.T,
+        Kernel("manhattan", 0.3): laplacian_kernel(wide, gamma=0.3),
     }
     for kernel, matrix in expected.items():
         for double, allowed in [(False, 3e-5), (True, 1e-11)]:
@@ -73,7 +94,7 @@ def test_kernels_against_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
-@pytest.mark.parametrize("kind", ["gaussian", "laplacian", "polynomial", "linear"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_matrix_of_one_kernel_is_that_of_several(monkeypatch: pytest.MonkeyPatch, level: str, kind: str) -> None:
     monkeypatch.setenv("LOCALSVM_SIMD", level)
     X, kernel = rows(131, 7, 8), Kernel(kind, 0.3, 0.5, 3)  # two strips and a rest
@@ -93,7 +114,7 @@ def test_exponential_is_accurate_over_its_range() -> None:
 
 
 @pytest.mark.parametrize("level", LEVEL_NUMBERS)
-@pytest.mark.parametrize("kind", ["gaussian", "laplacian", "polynomial", "linear"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_expansions_of_several_models(level: int, kind: str) -> None:
     B, X = rows(83, 5, 4), rows(29, 5, 5)
     kernels = [Kernel(kind, g, 0.5, 2) for g in (0.5, 0.1, 0.5)]
@@ -103,6 +124,17 @@ def test_expansions_of_several_models(level: int, kind: str) -> None:
     for m, kernel in enumerate(kernels):
         expected = Gram(stacked, Scratch()).matrix(kernel, True)[:29, 29 : 29 + 83] @ coef[m]
         np.testing.assert_allclose(values[:, m], expected, atol=2e-3 if kind == "polynomial" else 1e-4)
+
+
+@pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (7, 1), (95, 4), (64, 30)])
+def test_weighted_sums_of_absolute_differences(monkeypatch: pytest.MonkeyPatch, level: str, n: int, d: int) -> None:
+    monkeypatch.setenv("LOCALSVM_SIMD", level)
+    X, W = rows(n, d), aligned((n, padded(n)), np.float32)
+    W[:] = np.nan  # what lies beyond the columns is not read
+    W[:, :n] = rows(n, n, 1)
+    expected = np.einsum("ij,ijk->k", W[:, :n].astype(np.float64), np.abs(X[:, None].astype(np.float64) - X))
+    np.testing.assert_allclose(weighted_sums(W[:, :n], X), expected, rtol=1e-5, atol=1e-4 * n)
 
 
 def test_an_expansion_does_not_depend_on_the_block() -> None:

@@ -33,6 +33,7 @@ from localsvm.targets.classification import Classification
 TINY = [f"{name} {method.tiny}".rstrip() for name, method in methods().items()]
 VARIANTS = [
     "svm -t laplacian --offset -g 0.5 -C 1",
+    "svm -t manhattan -g 0.5,2 -C 1",
     "svm -t polynomial --degree 2 --coef0 1 -g 0.5 -C 1",
     "svm -t linear -C 0.1,1",
     "linear --loss squared -s sag -C 0.1",

@@ -21,6 +21,7 @@ from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
 from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric_choice import choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
 from localsvm.runs.cells.schedule import Resources
@@ -80,24 +81,29 @@ def trained(path: Path, X: Examples, y: np.ndarray, config: TrainingConfig, **ex
 def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
     """The mean loss of a sample, by refits in float64."""
     X = np.asarray(learner._rows_at(part), np.float64)
-    L = np.exp(scalars[0]) * values
+    manhattan = learner.distance.name == "manhattan"
+    L = np.exp(scalars[0]) * (values**2 if manhattan else values)
     Z = X * L if L.ndim == 1 else X @ L
     Y, w = learner._Y[part].astype(np.float64), learner._weight[part]
-    K = np.exp(-np.square(Z[:, None] - Z).sum(axis=2))
+    apart = np.abs(Z[:, None] - Z)
+    K = np.exp(-(apart if manhattan else apart**2).sum(axis=2))
     A = np.linalg.inv(K + np.exp(scalars[1]) * np.eye(len(K)))
     h = np.maximum(0.0, Y * (A @ Y) / np.diag(A)[:, None])
     return float((w / w.sum()) @ np.square(h).sum(axis=1))
 
 
-@pytest.mark.parametrize("shape", [(4,), (4, 4), (4, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("distance", "shape"), [("euclidean", (4,)), ("euclidean", (4, 4)), ("euclidean", (4, 2)), ("manhattan", (4,))]
+)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_gradient_by_the_metric_is_that_of_differences(shape: tuple[int, ...], classes: int) -> None:
+def test_the_gradient_by_the_metric_is_that_of_differences(distance: str, shape: tuple[int, ...], classes: int) -> None:
     X, y = rows(classes=classes)
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
     rng = np.random.default_rng(1)
-    learner = MetricLearner(X + 100.0, Y.astype(np.float32), rng.random(240) + 0.1, None, np.arange(240), 40)
+    Y, weight, measured = Y.astype(np.float32), rng.random(240) + 0.1, DISTANCES[distance]
+    learner = MetricLearner(X + 100.0, Y, weight, None, np.arange(240), measured, 40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
-    slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1]), part, values, scalars)
+    slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1], measured.base), part, values, scalars)
     step = 1e-5
     for at in [(0,), (3,)] if len(shape) == 1 else [(0, 0), (2, 1), (3, 0)]:
         change = np.zeros(shape)

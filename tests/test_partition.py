@@ -16,10 +16,10 @@ from scipy import sparse
 from localsvm.errors import DataError, OptionError
 from localsvm.partition import REGISTRY, create, growing, kmeans, size_spread, smallest_size
 from localsvm.partition._nearest import Matrix, group
-from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.centre_tree import vectors_of
 from localsvm.threads import Threads
 
-TREES = ["voronoi", "kmeans"]
+TREES = ["voronoi", "kmeans", "voronoi-manhattan", "kmeans-manhattan"]
 
 
 def fit(name: str, X: Any, cell_size: int | None, y: Any = None, seed: int = 0) -> Any:
@@ -99,9 +99,13 @@ def walk(partition: Any, x: np.ndarray) -> tuple[int, float]:
     s, node, margin = partition.state(), 0, np.inf
     while s["n_children"][node]:
         children = s["first_child"][node] + np.arange(s["n_children"][node])
-        z = s["centres"][children].astype(np.float64)
-        squares = np.sum(z**2, axis=1)
-        scores = np.sum((x - z) ** 2, axis=1) - (squares - squares[0] - 2 * s["thresholds"][children])
+        z, thresholds = s["centres"][children].astype(np.float64), s["thresholds"][children]
+        if partition.manhattan:
+            size = np.abs(z).sum(axis=1)
+            scores = np.abs(x - z).sum(axis=1) - (size - size[0] - thresholds)
+        else:
+            squares = np.sum(z**2, axis=1)
+            scores = np.sum((x - z) ** 2, axis=1) - (squares - squares[0] - 2 * thresholds)
         first, second = np.sort(scores)[:2]
         margin = min(margin, second - first)
         node = children[np.argmin(scores)]
@@ -121,15 +125,26 @@ def test_routing_against_the_definition(name: str) -> None:
     assert clear > 1990
 
 
-def test_kmeans_goes_to_the_nearest_centre() -> None:
+@pytest.mark.parametrize("manhattan", [False, True])
+def test_kmeans_goes_to_the_nearest_centre(manhattan: bool) -> None:
     X = normal(900, 5)
-    fitted = fit("kmeans", X, 60)
+    fitted = fit("kmeans-manhattan" if manhattan else "kmeans", X, 60)
     s = fitted.state()
     children = s["first_child"][0] + np.arange(s["n_children"][0])
-    nearest = np.argmin(((X[:, None].astype(float) - s["centres"][children]) ** 2).sum(axis=2), axis=1)
-    chosen = Matrix(X).choose(np.arange(900), directions_of(s["centres"][children]), s["thresholds"][children])
+    apart = np.abs(X[:, None].astype(float) - s["centres"][children])
+    nearest = np.argmin((apart if manhattan else apart**2).sum(axis=2), axis=1)
+    vectors = vectors_of(s["centres"][children], manhattan)
+    chosen = Matrix(X).choose(np.arange(900), vectors, s["thresholds"][children], manhattan)
     assert np.array_equal(nearest, chosen)
     assert s["n_children"][0] == 15
+
+
+def test_two_manhattan_cells_meet_where_their_centres_are_equally_far() -> None:
+    """All rows go to the nearer of two centres where neither side is too large."""
+    X = np.concatenate([normal(300, 4), normal(300, 4, 1) + 2.0]).astype(np.float32)
+    fitted = fit("voronoi-manhattan", X, 400)
+    near = np.argmin(np.abs(X[:, None] - fitted.centres).sum(axis=2), axis=1)
+    assert fitted.n_cells == 2 and np.array_equal(fitted.assign(X), near)
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -376,6 +391,6 @@ def test_real_data(name: str) -> None:
 def test_a_centre_keeps_as_many_rows_as_a_cell_may_have_at_least() -> None:
     X = np.asarray([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0]], np.float32)
     centres = np.asarray([[0.1], [5.0], [9.0]], np.float32)
-    split = kmeans._nearest(Matrix(X), np.arange(6), centres, 2)
+    split = kmeans._nearest(Matrix(X), np.arange(6), centres, 2, False)
     assert split is not None and split.child.tolist() == [0, 0, 0, 1, 1, 1]
-    assert kmeans._nearest(Matrix(X), np.arange(6), centres, 3) is None
+    assert kmeans._nearest(Matrix(X), np.arange(6), centres, 3, False) is None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 
 from localsvm.kernels import Kernel
@@ -21,6 +22,7 @@ KERNELS = [
     Kernel("laplacian", 0.4),
     Kernel("polynomial", 0.5, 1.0, 3),
     Kernel("linear"),
+    Kernel("manhattan", 0.2),
 ]
 
 
@@ -39,6 +41,8 @@ def reference_kernel(X: np.ndarray, kernel: Kernel) -> np.ndarray:
         return np.exp(-kernel.gamma * squared)
     if kernel.kind == "laplacian":
         return np.exp(-kernel.gamma * np.sqrt(squared))
+    if kernel.kind == "manhattan":
+        return laplacian_kernel(X, gamma=kernel.gamma)
     products = X @ X.T
     return (kernel.gamma * products + kernel.coef0) ** kernel.degree if kernel.kind == "polynomial" else products
 

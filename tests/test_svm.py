@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 from selecting import fit, score
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 
 from localsvm.data.blocks.dataset import as_examples
@@ -126,7 +128,7 @@ def test_an_adaptive_search_scores_as_the_full_one_does(scheme: str) -> None:
     assert adaptive.best[0] <= full.best[0] + 1.01 / 180
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial", "linear"])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "manhattan", "polynomial", "linear"])
 @pytest.mark.parametrize("offset", [False, True])
 def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> None:
     cell, _ = make_cell()
@@ -136,7 +138,8 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
     fitted = fit(method, cell, grid, None, "vote")
     decisions = method.predictor(fitted.state, cell.target, 3).decision_function(cell.X)
     if offset and kernel != "laplacian":
-        name = {"gaussian": "rbf", "polynomial": "poly", "linear": "linear"}[kernel]
+        manhattan = partial(laplacian_kernel, gamma=0.3)
+        name: Any = {"gaussian": "rbf", "polynomial": "poly", "linear": "linear", "manhattan": manhattan}[kernel]
         svc = SVC(C=2.0, kernel=name, gamma=0.3, coef0=1.0, degree=2, tol=1e-6).fit(cell.X, cell.Y[:, 0])
         np.testing.assert_allclose(decisions[:, 0], svc.decision_function(cell.X), atol=2e-3)
     assert fitted.report.not_converged == 0
@@ -253,7 +256,7 @@ def test_one_row_and_more_folds_than_rows() -> None:
             assert np.isfinite(decisions).all()
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "linear"])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "manhattan", "linear"])
 def test_sparse_rows_give_what_dense_rows_give(kernel: str) -> None:
     cell, _ = make_cell()
     X = cell.X.copy()

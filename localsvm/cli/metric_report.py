@@ -28,7 +28,7 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
     if name == "none":
         return f"auto: none (a learned one, {learned['best']}, was tried and is not better)"
     without, error = (f"{100 * value:.3g}" for value in learned["error"])
-    return f"auto: {name}; {error} % errors on held-out rows, {without} % with Euclidean distances"
+    return f"auto: {name}; {error} % errors on held-out rows, {without} % without it"
 
 
 def weights_of(model: Model) -> dict[str, Any] | None:

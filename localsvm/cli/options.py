@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
-PARTITIONS = ("none", "chunks", "voronoi", "kmeans")
+PARTITIONS = ("none", "chunks", "voronoi", "kmeans", "voronoi-manhattan", "kmeans-manhattan")
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
@@ -100,7 +100,7 @@ partition = option(
     type=Names(PARTITIONS, other_tools.PARTITIONS),
     show_default="for svm and svml, none up to -c rows and voronoi beyond; else none",
     help="How the rows are divided into cells. none: not at all; chunks: at random; voronoi: by the nearest of centres "
-    "that farthest-first traversal finds; kmeans: by the nearest of k-means centres.",
+    "that are far apart; kmeans: of k-means centres; -manhattan: in that distance.",
     group=Group.PARTITION,
 )
 cell_size = option(

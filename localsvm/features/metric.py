@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dense, Examples, row_blocks, sparse_examples
 from localsvm.errors import OptionError
 from localsvm.features.base import Transform
+from localsvm.kernels import PRODUCTS
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.store.checking import check
 from localsvm.store.pieces import Pieces, Unsound, floats32
@@ -78,7 +79,7 @@ class Metric(Transform):
             return sparse_examples(X.data * self.values[X.indices], X.indices, X.indptr, X.shape[1])
         square = self.rank == X.shape[1]
         out = X if in_place and square else np.empty((X.shape[0], self.rank), np.float32)
-        panels = None if self.kind == WEIGHTS else Panels(np.ascontiguousarray(self.values.T), squared=False)
+        panels = None if self.kind == WEIGHTS else Panels(np.ascontiguousarray(self.values.T), PRODUCTS)
         for rows in row_blocks(X, BLOCK):
             if panels is None:
                 np.multiply(X[rows], self.values, out=out[rows])

@@ -1,4 +1,4 @@
-"""Products, squared distances, kernels and kernel expansions, over csrc/kernels.c."""
+"""Products, distances, kernels and kernel expansions, over csrc/kernels.c."""
 import numpy as np
 
 from libc.stdint cimport int64_t
@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_rows, ops_at
 
 from localsvm._core import LEVELS, simd_level
+from localsvm.kernels import BASES, SQUARES, SUMS
 
 
 cdef extern from "kernels.h":
@@ -32,17 +33,19 @@ cdef extern from "kernels.h":
     int64_t lsvm_panel_width(const lsvm_ops *ops) nogil
     void lsvm_pack(const lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out) nogil
     void lsvm_norms(const lsvm_ops *ops, const lsvm_rows *a, float *out) nogil
-    void lsvm_products(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, float *out, int64_t ldo, int squared) nogil
+    void lsvm_products(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, float *out, int64_t ldo, int base) nogil
     void lsvm_transform(const lsvm_ops *ops, const lsvm_kernel *kernel, const float *in_, float *out, int64_t n) nogil
     void lsvm_kernel_matrix(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                             float *out, int64_t ldo) nogil
     void lsvm_accumulate(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                          const double *coef, double *out) nogil
+    void lsvm_weighted_sums(const lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
+                            double *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
     void lsvm_expansions(const lsvm_ops *ops, const lsvm_points *a, const lsvm_expansion *e, float *scratch, double *out) nogil
 
 PAD = LSVM_PAD
-KINDS = ("gaussian", "laplacian", "polynomial", "linear")
+KINDS = ("gaussian", "laplacian", "polynomial", "linear", "manhattan")
 
 
 def aligned(shape, dtype) -> np.ndarray:
@@ -59,7 +62,7 @@ def padded(n: int) -> int:
 
 
 cdef lsvm_points points_of(const float[:, ::1] X, const float[::1] norm):
-    """X as C takes it, with squared norms unless `norm` is None."""
+    """X as C takes it, with norms unless `norm` is None."""
     cdef lsvm_points a
     a.rows = lsvm_rows(X.shape[0], X.shape[1], NULL, X.shape[1], NULL, NULL)
     a.norm = NULL
@@ -80,13 +83,13 @@ cdef lsvm_kernel make_kernel(object kernel):
 
 
 cdef class Panels:
-    """Rows b_j, packed for fast products with other rows, and their squared norms. The layout fits one SIMD level.
+    """Rows b_j, packed for fast products with other rows, and their norms. The layout fits one SIMD level.
 
     Parameters
     ----------
     X : (n, d) float32, C-order
-    squared : bool
-        Keep the squared norms, for distances and kernels of them.
+    base : str
+        What is made of two rows: PRODUCTS, SQUARES or SUMS (`localsvm.kernels`).
     level : int or None
         SIMD level; None for the one in use.
 
@@ -95,18 +98,20 @@ cdef class Panels:
     n, size : int
         The number of rows, without and with padding.
     norms : (size,) float32
-        Squared norms, 0 in the padding.
+        What the rows add to distances by themselves: squared norms, 0 in the padding; for SUMS all 0.
     """
     cdef const lsvm_ops *ops
     cdef lsvm_panels b
+    cdef int base
     cdef readonly object packed, norms
     cdef readonly int64_t n, size
 
-    def __init__(self, const float[:, ::1] X, bint squared, level=None):
+    def __init__(self, const float[:, ::1] X, base, level=None):
         cdef int64_t d = X.shape[1], width
         cdef float[::1] packed_view, norm_view
         cdef lsvm_points a
         self.ops = ops_at(level)
+        self.base = BASES.index(base)
         width = lsvm_panel_width(self.ops)
         self.n = X.shape[0]
         self.size = (self.n + width - 1) // width * width
@@ -116,28 +121,31 @@ cdef class Panels:
         packed_view, norm_view = self.packed, self.norms
         self.b = lsvm_panels(&packed_view[0], NULL, self.size // width, d)
         if self.n:
-            if squared:
+            if self.base:
                 self.b.norm = &norm_view[0]
             a = points_of(X, None)
             lsvm_pack(self.ops, a.rows.values, self.n, d, d, &packed_view[0])
-            lsvm_norms(self.ops, &a.rows, &norm_view[0])
+            if base == SQUARES:
+                lsvm_norms(self.ops, &a.rows, &norm_view[0])
 
     def norms_of(self, const float[:, ::1] X) -> np.ndarray:
-        """Squared norms (rows,) float32 of other rows, rounded as the products are."""
-        cdef float[::1] norm = np.empty(X.shape[0], np.float32)
+        """Norms (rows,) float32 of other rows: squared ones, rounded as the products are, or 0 for SUMS."""
+        cdef float[::1] norm = np.zeros(X.shape[0], np.float32)
         cdef lsvm_points a = points_of(X, None)
-        if X.shape[0]:
+        if X.shape[0] and self.base == BASES.index(SQUARES):
             with nogil:
                 lsvm_norms(self.ops, &a.rows, &norm[0])
         return np.asarray(norm)
 
     def products(self, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms=None) -> None:
-        """out[i, j] = x_i . b_j, or max(0, |x_i|^2 + |b_j|^2 - 2 x_i . b_j) if the squared norms of X are given.
+        """out[i, j] = x_i . b_j, |x_i - b_j|^2 or sum_k |x_ik - b_jk|, by the base of the panels.
 
+        norms : of X, by `norms_of`; None for PRODUCTS.
         out : aligned, with at least as many rows as X and at least `size` columns, a multiple of LSVM_PAD.
         """
-        cdef bint squared = norms is not None
         cdef lsvm_points a
+        if (norms is not None) != (self.base > 0):
+            raise ValueError("norms, one a row, go with distances")
         if X.shape[1] != self.b.d or out.shape[0] < X.shape[0] or out.shape[1] < self.size or out.shape[1] % LSVM_PAD:
             raise ValueError("shapes of X and out do not fit the panels")
         if X.shape[0] == 0 or self.n == 0:
@@ -146,7 +154,7 @@ cdef class Panels:
             raise ValueError("out must be aligned")
         a = points_of(X, norms)
         with nogil:
-            lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], squared)
+            lsvm_products(self.ops, &a, &self.b, &out[0, 0], out.shape[1], self.base)
 
     def kernel_matrix(self, kernel, const float[:, ::1] X, float[:, ::1] out, const float[::1] norms) -> None:
         """out[i, j] = kernel(x_i, b_j), with the values that `products` and then `transform` give.
@@ -189,7 +197,7 @@ cdef class Panels:
 
 
 def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
-    """Turn squared distances (gaussian, laplacian) or products (polynomial, linear) into kernel values, elementwise.
+    """Turn what the kernel is a function of (`Kernel.base`) into its values, elementwise.
 
     source, out : (rows, columns), with rows * columns a multiple of LSVM_PAD.
     """
@@ -203,6 +211,23 @@ def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
             lsvm_transform(ops, &k, &source[0, 0], &out[0, 0], n)
 
 
+def weighted_sums(const float[:, :] W, const float[:, ::1] X) -> np.ndarray:
+    """Sums over i and j of W[i, j] |X[i, k] - X[j, k]| for each feature k: (d,) float64.
+
+    W (n, n) float32, whose rows are contiguous; X (n, d) float32.
+    """
+    cdef int64_t n = X.shape[0], d = X.shape[1]
+    cdef const float[:, ::1] columns = np.ascontiguousarray(np.asarray(X).T)
+    cdef double[::1] out = np.zeros(d)
+    cdef const lsvm_ops *ops = ops_at(None)
+    if W.shape[0] != n or W.shape[1] != n or (n > 1 and W.strides[1] != sizeof(float)):
+        raise ValueError("W must have a row and a column for each row of X")
+    if n and d:
+        with nogil:
+            lsvm_weighted_sums(ops, &W[0, 0], W.strides[0] // sizeof(float), &columns[0, 0], n, d, &out[0])
+    return np.asarray(out)
+
+
 cdef class Expansion:
     """Decision functions f_m(x) = sum_j coef_mj k_m(x, b_j) of several models over common rows b_j.
 
@@ -210,7 +235,7 @@ cdef class Expansion:
     ----------
     B : (s, d) float32
     kernels : sequence of Kernel
-        One for each model: all of distances, or none.
+        One for each model, all of one base.
     ptr, index, coef : (models + 1,), (entries,), (entries,)
         Coefficients as sparse rows: model m has coef[i] at row index[i] of B, for i from ptr[m] to ptr[m + 1] - 1.
     level : int or None
@@ -219,11 +244,9 @@ cdef class Expansion:
     cdef Panels panels
     cdef object coef, used, used_ptr, group_ptr, order, kernel_bytes
     cdef int64_t models, groups
-    cdef bint squared
 
     def __init__(self, B, kernels, ptr, index, coef, level=None):
-        self.squared = bool(kernels) and kernels[0].uses_distances
-        self.panels = Panels(B, self.squared, level)
+        self.panels = Panels(B, kernels[0].base if kernels else BASES[0], level)
         self.models = len(kernels)
         distinct = sorted(set(kernels))
         group_of = np.asarray([distinct.index(k) for k in kernels], np.int64)
@@ -255,8 +278,7 @@ cdef class Expansion:
     def __call__(self, const float[:, ::1] X, outside=None) -> np.ndarray:
         """Decision values (n, models) float64 of the rows of X, models in the order given.
 
-        outside (n,) float32: if X leaves out features in which all b_j are zero, the squared norms of that part of the
-        rows.
+        outside (n,) float32: if X leaves out features in which all b_j are zero, what these features add to distances.
         """
         cdef lsvm_expansion e
         cdef lsvm_points a
@@ -270,7 +292,7 @@ cdef class Expansion:
         if X.shape[1] != self.panels.b.d:
             raise ValueError("X has another number of features than the expansion")
         if X.shape[0] and self.panels.n and self.models:
-            if self.squared:
+            if self.panels.base:
                 norms = self.panels.norms_of(X)
                 norm = norms if outside is None else norms + outside
             else:

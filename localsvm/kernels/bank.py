@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples
-from localsvm.kernels import Kernel
+from localsvm.kernels import SQUARES, Kernel
 from localsvm.kernels._kernels import aligned
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base
 
@@ -46,7 +46,7 @@ class KernelBank:
         self._room = max(1, kept_bytes // max(1, 8 * self.n**2))
         self._kept: dict[int, Floats] = {}
         self._scales: dict[int, float] = {}
-        self._base: tuple[tuple[int, bool], Floats] | None = None
+        self._base: tuple[tuple[int, str], Floats] | None = None
 
     def what(self, name: int) -> tuple[int, int]:
         """Variable and kind of a kernel: its column, -1 for all of them, and its place among the kinds."""
@@ -83,21 +83,21 @@ class KernelBank:
         group, place = divmod(name, len(self.kinds))
         kernel = self.kinds[place]
         out = aligned((self.n, self.n), np.float64)
-        values_of(kernel, self._products(group, kernel.uses_distances), out)
+        values_of(kernel, self._base_of(group, kernel.base), out)
         scale = float(np.diagonal(out).mean()) if self.n else 1.0
         self._scales[name] = scale if scale > 0.0 else 1.0
         out /= self._scales[name]
         return out
 
-    def _products(self, group: int, distances: bool) -> Floats:
-        """Squared distances (if `distances`) or products of all variables (group 0) or of one; the last are kept."""
-        if self._base is None or self._base[0] != (group, distances):
-            rows = self._centred if distances else self._raw
+    def _base_of(self, group: int, base: str) -> Floats:
+        """Squared distances or products of all variables (group 0) or of one; the last are kept."""
+        if self._base is None or self._base[0] != (group, base):
+            rows = self._centred if base == SQUARES else self._raw
             rows = rows if group == 0 else np.ascontiguousarray(rows[:, group - 1 : group])
-            base = double_base(rows, rows, distances)
-            if distances:
-                np.fill_diagonal(base, 0.0)
-            self._base = (group, distances), base
+            matrix = double_base(rows, rows, base)
+            if base == SQUARES:
+                np.fill_diagonal(matrix, 0.0)
+            self._base = (group, base), matrix
         return self._base[1]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples
-from localsvm.kernels import Kernel
+from localsvm.kernels import SQUARES, Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, double_base, overflow, transform_double
 from localsvm.kernels.scratch import Scratch
@@ -29,7 +29,7 @@ class KernelRows:
     Parameters
     ----------
     rows : (n, d) float32, C-order
-        Centred for kernels of distances, as `BlockGram` does it.
+        Centred for kernels of squared distances, as `BlockGram` does it.
     kernel : Kernel
     double : bool
         Kernel values in float64 instead of float32. Products are summed in float64 in both cases.
@@ -103,7 +103,7 @@ class KernelRows:
 
     def _packed(self) -> Panels:
         if self._panels is None:
-            self._panels = Panels(self._rows, self.kernel.uses_distances)
+            self._panels = Panels(self._rows, self.kernel.base)
         return self._panels
 
     def _row_norms(self) -> NDArray[np.float32] | None:
@@ -112,7 +112,7 @@ class KernelRows:
         return self._norms
 
     def _wide(self, rows: NDArray[np.float32], columns: KernelRows) -> NDArray[np.float64]:
-        base = double_base(rows, columns._rows, self.kernel.uses_distances)
+        base = double_base(rows, columns._rows, self.kernel.base)
         transform_double(self.kernel, base, base)
         return base
 
@@ -126,7 +126,7 @@ class BlockGram:
 
     def matrix(self, kernel: Kernel, double: bool = False) -> KernelRows:
         """The kernel of all rows; RunError if it overflows."""
-        rows = self._raw - centre_of(self._raw) if kernel.uses_distances else self._raw
+        rows = self._raw - centre_of(self._raw) if kernel.base == SQUARES else self._raw
         out = KernelRows(rows, kernel, double, self._threads, self._scratch)
         if not out.diagonal_is_finite():
             raise overflow(kernel)

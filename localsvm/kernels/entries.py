@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples
+from localsvm.kernels import SQUARES, SUMS
 
 ENTRY_COST = 100  # a product of two entries takes as long as so many of dense rows
 BLOCK = 256  # rows whose products are made at once
@@ -26,23 +27,32 @@ def few_entries(X: Examples) -> bool:
     return bool(ENTRY_COST * products < float(X.shape[0]) ** 2 * len(counts))
 
 
-def base_of(A: Any, B: Any, distances: bool) -> NDArray[np.float64]:
-    """Squared distances (if `distances`) or products (rows of A, rows of B) of two CSR matrices, in float64.
+def base_of(A: Any, B: Any, base: str) -> NDArray[np.float64]:
+    """Products, squared or Manhattan distances (rows of A, rows of B) of two CSR matrices, in float64.
 
     What a row gets depends on that row alone.
     """
     a, b = _wide(A), _wide(B)
+    if base == SUMS:
+        from sklearn.metrics.pairwise import manhattan_distances
+
+        return np.asarray(manhattan_distances(_short(a), _short(b)))
     others, norms = b.T.tocsr(), squared_norms(b)
     out = np.empty((a.shape[0], b.shape[0]))
     for first in range(0, len(out), BLOCK):
         part = out[first : first + BLOCK]
         rows = a[first : first + len(part)]
         part[:] = (rows @ others).toarray()
-        if distances:
+        if base == SQUARES:
             part *= -2.0
             part += squared_norms(rows)[:, None]
             part += norms
-    return np.maximum(out, 0.0, out=out) if distances else out
+    return np.maximum(out, 0.0, out=out) if base == SQUARES else out
+
+
+def _short(X: Any) -> Any:
+    """Rows X with row pointers of 32 bits, as scikit-learn takes them: a cell has fewer entries."""
+    return sparse.csr_matrix((X.data, X.indices, X.indptr.astype(np.int32)), X.shape)
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:
@@ -50,9 +60,13 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
     return np.asarray(_wide(X).power(2).sum(axis=1)).ravel()
 
 
-def entry_radius(X: Any) -> float:
-    """The largest distance of a row from the mean of the rows."""
+def entry_radius(X: Any, base: str = SQUARES) -> float:
+    """The largest distance of a row from the mean of the rows; see `gram.radius`."""
     mean = np.asarray(_wide(X).mean(axis=0)).ravel()
+    if base == SUMS:
+        stored = _wide(X).tocoo()
+        nearer = np.abs(stored.data - mean[stored.col]) - np.abs(mean[stored.col])  # than 0 is to the mean
+        return float(max(0.0, np.abs(mean).sum() + np.bincount(stored.row, nearer, X.shape[0]).max(initial=0.0)))
     squares = squared_norms(X) - 2.0 * (_wide(X) @ mean) + mean @ mean
     return float(np.sqrt(max(0.0, squares.max(initial=0.0))))
 

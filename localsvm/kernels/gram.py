@@ -10,7 +10,7 @@ from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples
 from localsvm.errors import RunError
-from localsvm.kernels import Kernel
+from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
 from localsvm.kernels._kernels import Panels, padded, transform
 from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.scratch import Scratch
@@ -62,7 +62,7 @@ class Gram:
             self._raw = columns_of(X, active_columns(X))
             self._rows = self._raw - centre_of(self._raw)
         self._several, self._scratch = several, scratch
-        self._base: dict[tuple[bool, bool], NDArray[Any]] = {}
+        self._base: dict[tuple[str, bool], NDArray[Any]] = {}
 
     def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
         """The kernel matrix (size, size) in float32, or float64 if `double`; the padding holds finite values.
@@ -71,73 +71,79 @@ class Gram:
         """
         out = self._scratch.array("kernel", (self.size, self.size), np.float64 if double else np.float32)
         if double:
-            transform_double(kernel, self._distances_or_products(kernel.uses_distances, True), out)
+            transform_double(kernel, self._base_of(kernel.base, True), out)
         elif self._several:
-            transform(kernel, self._distances_or_products(kernel.uses_distances, False), out)
+            transform(kernel, self._base_of(kernel.base, False), out)
         else:
-            self._fill(out, kernel.uses_distances, kernel)
+            self._fill(out, kernel.base, kernel)
         if not np.isfinite(np.diagonal(out)).all():
             raise overflow(kernel)
         return out
 
-    def _distances_or_products(self, distances: bool, double: bool) -> NDArray[Any]:
-        """Squared distances or products, of which all kernels of a kind are functions; only the last matrix is kept."""
-        if (distances, double) not in self._base:
+    def _base_of(self, base: str, double: bool) -> NDArray[Any]:
+        """Distances or products, of which all kernels of a kind are functions; only the last matrix is kept."""
+        if (base, double) not in self._base:
             self._base.clear()
-            self._base[distances, double] = self._double(distances) if double else self._single(distances)
-        return self._base[distances, double]
+            self._base[base, double] = self._double(base) if double else self._single(base)
+        return self._base[base, double]
 
-    def _single(self, distances: bool) -> NDArray[np.float32]:
+    def _single(self, base: str) -> NDArray[np.float32]:
         out = self._scratch.array("base", (self.size, self.size), np.float32)
-        self._fill(out, distances, None)
+        self._fill(out, base, None)
         return out
 
-    def _fill(self, out: NDArray[np.float32], distances: bool, kernel: Kernel | None) -> None:
-        """Fill `out` with squared distances or products in float32, or with their kernel."""
+    def _fill(self, out: NDArray[np.float32], base: str, kernel: Kernel | None) -> None:
+        """Fill `out` with distances or products in float32, or with their kernel."""
         out[self.n :] = 0
         out[:, self.n :] = 0
         if self._sparse is not None:
-            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, distances)
-            if distances:
+            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, base)
+            if base != PRODUCTS:
                 np.fill_diagonal(out, 0.0)
             if kernel is not None:
                 transform(kernel, out, out)
             return
-        rows = self._rows if distances else self._raw
-        panels = Panels(rows, distances)
-        norms = panels.norms[: self.n] if distances else None
+        rows = self._rows if base == SQUARES else self._raw
+        panels = Panels(rows, base)
+        norms = None if base == PRODUCTS else panels.norms[: self.n]
         if kernel is None:
             panels.products(rows, out, norms)
         else:
             panels.kernel_matrix(kernel, rows, out, norms)
 
-    def _double(self, distances: bool) -> NDArray[np.float64]:
+    def _double(self, base: str) -> NDArray[np.float64]:
         out: NDArray[np.float64] = np.zeros((self.size, self.size))
         if self._sparse is not None:
-            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, distances)
+            out[: self.n, : self.n] = base_of(self._sparse, self._sparse, base)
         else:
-            rows = self._rows if distances else self._raw
-            out[: self.n, : self.n] = double_base(rows, rows, distances)
-        if distances:
+            rows = self._rows if base == SQUARES else self._raw
+            out[: self.n, : self.n] = double_base(rows, rows, base)
+        if base != PRODUCTS:
             np.fill_diagonal(out, 0.0)
         return out
 
 
-def radius(X: Examples) -> float:
-    """The largest distance of a row from the mean of the rows."""
+def radius(X: Examples, base: str = SQUARES) -> float:
+    """The largest distance of a row from the mean of the rows: that whose squares, or for SUMS itself, is the base."""
     if few_entries(X):
-        return entry_radius(X)
+        return entry_radius(X, base)
     rows = columns_of(X, active_columns(X))
     rows = rows - centre_of(rows)
+    if base == SUMS:
+        return float(np.abs(rows).sum(axis=1, dtype=np.float64).max(initial=0.0))
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     return float(np.sqrt(squares.max(initial=0.0)))
 
 
-def double_base(A: NDArray[np.float32], B: NDArray[np.float32], distances: bool) -> NDArray[np.float64]:
-    """Squared distances (if `distances`) or products (rows of A, rows of B) in float64."""
+def double_base(A: NDArray[np.float32], B: NDArray[np.float32], base: str) -> NDArray[np.float64]:
+    """Products, squared distances or Manhattan distances (rows of A, rows of B) in float64."""
     a, b = A.astype(np.float64), B.astype(np.float64)
+    if base == SUMS:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(a, b, "cityblock"))
     out: NDArray[np.float64] = a @ b.T
-    if distances:
+    if base == SQUARES:
         out *= -2.0
         out += np.einsum("ij,ij->i", a, a)[:, None]
         out += np.einsum("ij,ij->i", b, b)
@@ -155,8 +161,8 @@ def overflow(kernel: Kernel) -> RunError:
 
 
 def transform_double(kernel: Kernel, base: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Turn squared distances or products into kernel values, in float64. `base` and `out` may be the same array."""
-    if kernel.kind == "gaussian":
+    """Turn what a kernel is a function of into its values, in float64. `base` and `out` may be the same array."""
+    if kernel.kind in ("gaussian", "manhattan"):
         np.exp(np.multiply(base, -kernel.gamma, out=out), out=out)
     elif kernel.kind == "laplacian":
         np.exp(np.multiply(np.sqrt(base, out=out), -kernel.gamma, out=out), out=out)

@@ -214,11 +214,13 @@ class Method(ABC):
                 raise OptionError(f"{getattr(opt, item.name)(value)}: choose one of {', '.join(choices)}")
 
     @property
-    def shift_invariant(self) -> bool:
-        """True where only differences of rows count.
+    def distance(self) -> str:
+        """Distance that the method measures by, "euclidean" or "manhattan"."""
+        return "euclidean"
 
-        Columns far from 0 may then be read from an origin, instead of only being named in a message.
-        """
+    @property
+    def shift_invariant(self) -> bool:
+        """True where only differences of rows count: columns far from 0 may then be read from an origin."""
         return False
 
     @property

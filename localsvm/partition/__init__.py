@@ -11,15 +11,17 @@ from localsvm.naming import opt
 from localsvm.partition.base import Partition, TrainingCell, size_spread, smallest_size
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.duplicates import copies, summed
-from localsvm.partition.kmeans import KMeansCells
+from localsvm.partition.kmeans import KMeansCells, ManhattanKMeans
 from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
 from localsvm.partition.two_step import POINTER, SHARE, Maker, TwoStep
-from localsvm.partition.voronoi import Voronoi
+from localsvm.partition.voronoi import ManhattanVoronoi, Voronoi
 from localsvm.store.checking import check
 from localsvm.store.pieces import Unsound
 
-REGISTRY: dict[str, type[Partition]] = {c.name: c for c in (NoPartition, Chunks, Voronoi, KMeansCells)}
+REGISTRY: dict[str, type[Partition]] = {
+    kind.name: kind for kind in (NoPartition, Chunks, Voronoi, KMeansCells, ManhattanVoronoi, ManhattanKMeans)
+}
 
 __all__ = [
     "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "restore", "size_spread", "smallest_size",

@@ -13,21 +13,24 @@ from localsvm._core cimport end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
 
 cdef extern from "nearest.h" nogil:
     cdef struct lsvm_nearest_children:
-        const double *directions
+        const double *vectors
         const double *thresholds
         int64_t n
+        int manhattan
     cdef struct lsvm_nearest_steps:
         int64_t halves
         int64_t nearest
         int64_t least
     cdef struct lsvm_nearest_tree:
-        const double *directions
+        const double *vectors
         const double *thresholds
         const int32_t *first_child
         const int32_t *n_children
         const int32_t *cell
         int64_t n_nodes
+        int manhattan
     int lsvm_nearest_project(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, const double *, double *)
+    int lsvm_nearest_apart(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, const double *, double *)
     int lsvm_nearest_squares(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, double *)
     int lsvm_nearest_total(const lsvm_ops *, const lsvm_rows *, const int64_t *, int64_t, double *)
     int lsvm_nearest_pair(
@@ -116,6 +119,25 @@ cdef class Matrix:
             at += size
         return out
 
+    def apart(self, rows, pair):
+        """How much farther rows (n,) int64 are from the first of two points (2, d) float64 than from the second, in the
+        Manhattan distance and but for a constant: (n,) float64, see csrc/nearest.h."""
+        cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
+        if _checked(pair, np.float64, "pair").shape != (2, self.m.d):
+            raise ValueError("a pair must be two points with one value per feature")
+        out = np.empty(n)
+        cdef const int64_t *row = <const int64_t *>address(rows)
+        cdef const double *points = <const double *>address(pair)
+        cdef double *result = <double *>address(out)
+        cdef int code
+        while at < n:
+            size = min(self.block, n - at)
+            with nogil:
+                code = lsvm_nearest_apart(self.ops, &self.m, row + at, size, points, result + at)
+            end_call(code)
+            at += size
+        return out
+
     def squares(self, rows):
         """Squared norms (n,) float64 of rows (n,) int64."""
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
@@ -179,17 +201,18 @@ cdef class Matrix:
         end_call(code)
         return moved, far
 
-    def choose(self, rows, directions, thresholds):
-        """The child (n,) int32 of each row: the largest <x, directions[c]> - thresholds[c], where child 0 scores 0.
+    def choose(self, rows, vectors, thresholds, bint manhattan=False):
+        """The child (n,) int32 of each row: the largest <x, vectors[c]> - thresholds[c], where child 0 scores 0.
 
-        Ties go to the lower child. rows (n,) int64, directions (k, d) and thresholds (k,) float64.
+        Ties go to the lower child. rows (n,) int64, vectors (k, d) and thresholds (k,) float64. With `manhattan` the
+        vectors are centres, and `apart` of the first and the c-th stands for the product.
         """
         cdef int64_t n = len(_checked(rows, np.int64, "rows")), at = 0, size
         cdef lsvm_nearest_children children
         children.n = len(_checked(thresholds, np.float64, "thresholds"))
-        if _checked(directions, np.float64, "directions").shape != (children.n, self.m.d):
-            raise ValueError("directions must have one row per threshold and one column per feature")
-        children.directions = <const double *>address(directions)
+        if _checked(vectors, np.float64, "vectors").shape != (children.n, self.m.d):
+            raise ValueError("vectors must have one row per threshold and one column per feature")
+        children.vectors, children.manhattan = <const double *>address(vectors), manhattan
         children.thresholds = <const double *>address(thresholds)
         out = np.empty(n, dtype=np.int32)
         cdef const int64_t *row = <const int64_t *>address(rows)
@@ -204,22 +227,24 @@ cdef class Matrix:
             at += size
         return out
 
-    def route(self, directions, thresholds, first_child, n_children, cell, int64_t begin=0, end=None):
+    def route(
+        self, vectors, thresholds, first_child, n_children, cell, int64_t begin=0, end=None, bint manhattan=False
+    ):
         """The cells (end - begin,) int32 of rows begin .. end - 1, by default all, down the tree from node 0.
 
-        The arrays are those of a CentreTree, with its directions (nodes, d) float64.
+        The arrays are those of a CentreTree, with its vectors (nodes, d) float64; see `choose`.
         """
         cdef int64_t n = self._range(begin, end), at = 0, size, step = max(1, self.block // 16)
         cdef lsvm_nearest_tree tree
         tree.n_nodes = len(_checked(thresholds, np.float64, "thresholds"))
-        if tree.n_nodes == 0 or _checked(directions, np.float64, "directions").shape != (
+        if tree.n_nodes == 0 or _checked(vectors, np.float64, "vectors").shape != (
             tree.n_nodes, self.m.d
         ):
             raise ValueError(f"the tree does not fit rows of {self.m.d} features")
         for name, array in (("first_child", first_child), ("n_children", n_children), ("cell", cell)):
             if len(_checked(array, np.int32, name)) != tree.n_nodes:
                 raise ValueError(f"{name} must have one value per node")
-        tree.directions = <const double *>address(directions)
+        tree.vectors, tree.manhattan = <const double *>address(vectors), manhattan
         tree.thresholds = <const double *>address(thresholds)
         tree.first_child = <const int32_t *>address(first_child)
         tree.n_children = <const int32_t *>address(n_children)

@@ -50,6 +50,7 @@ class Partition(ABC):
 
     name: str  # of the kind, as -P takes it
     pieces: ClassVar[Pieces] = {}
+    manhattan: ClassVar[bool] = False  # whether centres are measured by that distance, else by the Euclidean one
     threaded: ClassVar[bool] = True  # whether several may be fitted at once, each in a thread, and one in several
 
     @abstractmethod

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,8 @@ class CentreTree:
     Child c of a node has a centre z_c and a weight w_c. A row x goes to the child with the smallest |x - z_c|^2 - w_c,
     the lower child if two are equal. With w_0 = 0 this is the child with the largest <x, z_c - z_0> - t_c, where t_0 =
     0 and t_c = (|z_c|^2 - |z_0|^2 - w_c) / 2. The tree stores t_c and computes this second form, with inner products in
-    float64 in one fixed order: so each boundary lies exactly where it divided the training rows.
+    float64 in one fixed order: so each boundary lies exactly where it divided the training rows. In the Manhattan
+    distance the smallest |x - z_c| - w_c decides, and t_c = |z_c| - |z_0| - w_c (csrc/nearest.h).
 
     Leaves are the cells, numbered in depth-first order, so that siblings are neighbours. Routing takes 12 bytes per
     node and feature, even for sparse rows, because centres are dense.
@@ -43,6 +46,8 @@ class CentreTree:
         The children of a node are n_children nodes from first_child on; n_children is 0 for a leaf.
     cell : (nodes,) int32
         The cell of a leaf, -1 for inner nodes.
+    manhattan : bool
+        Whether rows are measured by that distance, else by the Euclidean one.
     """
 
     centres: NDArray[np.float32]
@@ -50,6 +55,14 @@ class CentreTree:
     first_child: NDArray[np.int32]
     n_children: NDArray[np.int32]
     cell: NDArray[np.int32]
+    manhattan: bool = False
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]], manhattan: bool) -> Self:
+        """The tree of arrays as `state` gives them; Unsound where they are none."""
+        tree = cls(**{name: np.ascontiguousarray(state[name]) for name in PIECES}, manhattan=manhattan)
+        tree.check()
+        return tree
 
     def check(self) -> None:
         """Raise Unsound unless each node but the first is a child of an earlier one, and each leaf has its own cell."""
@@ -79,8 +92,10 @@ class CentreTree:
         return self.centres[leaves[np.argsort(self.cell[leaves])]]
 
     @cached_property
-    def _directions(self) -> NDArray[np.float64]:
-        """Directions z_c - z_0 of each node (nodes, d), where z_0 is the centre of its first sibling."""
+    def _vectors(self) -> NDArray[np.float64]:
+        """Directions z_c - z_0 of each node (nodes, d), where z_0 is the centre of its first sibling; or all z_c."""
+        if self.manhattan:
+            return self.centres.astype(np.float64)
         eldest = np.arange(len(self.cell))
         for node in np.flatnonzero(self.n_children):
             first = self.first_child[node]
@@ -96,13 +111,13 @@ class CentreTree:
     def route(self, matrix: Matrix, first: int, last: int) -> NDArray[np.int32]:
         """The cells (last - first,) of rows first .. last - 1."""
         links = self.first_child, self.n_children, self.cell
-        return matrix.route(self._directions, self.thresholds, *links, first, last)
+        return matrix.route(self._vectors, self.thresholds, *links, first, last, self.manhattan)
 
     def state(self) -> PartitionState:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(self, name) for name in PIECES}
 
 
-def directions_of(centres: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Directions z_c - z_0 (k, d) for the centres (k, d) of siblings: `Matrix.choose` multiplies rows by them."""
-    directions: NDArray[np.float64] = centres.astype(np.float64) - centres[0]
-    return directions
+def vectors_of(centres: NDArray[np.float32], manhattan: bool = False) -> NDArray[np.float64]:
+    """What `Matrix.choose` takes of the centres (k, d) of siblings: directions z_c - z_0, or the centres."""
+    vectors: NDArray[np.float64] = centres.astype(np.float64)
+    return vectors if manhattan else vectors - centres[0]

@@ -29,7 +29,7 @@ class Split(NamedTuple):
     thresholds : (k,) float64
         The first is 0.
     child : (n,) int32
-        The child of each row: what `Matrix.choose` gives for these centres and thresholds.
+        The child of each row: what `Matrix.choose` gives for these centres, thresholds, and the partition's distance.
     """
 
     centres: NDArray[np.float32]
@@ -122,17 +122,18 @@ class _Growing:
         self.grow(node, Matrix(take(matrix.X, rows)), order, local=True)
         rows[:] = rows[order]
 
-    def finish(self) -> CentreTree:
-        links = (np.array(a, dtype=np.int32) for a in (self.first_child, self.n_children, self.cell))
-        return CentreTree(np.array(self.centres), np.array(self.thresholds), *links)
+    def finish(self, manhattan: bool) -> CentreTree:
+        first, number, cell = (np.array(a, dtype=np.int32) for a in (self.first_child, self.n_children, self.cell))
+        return CentreTree(np.array(self.centres), np.array(self.thresholds), first, number, cell, manhattan)
 
 
 def grow(
-    matrix: Matrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator
-) -> tuple[CentreTree, RowIndices]:
+    matrix: Matrix, rows: RowIndices, cell_size: int, split: Splitter, rng: np.random.Generator,
+    manhattan: bool = False,
+) -> tuple[CentreTree, RowIndices]:  # fmt: skip
     """Grow a tree over `rows` of the matrix and sort them, in place, into cell order (ascending in each cell).
 
-    `split` divides each node of more than cell_size rows, unless it returns None.
+    `split` divides each node of more than cell_size rows, unless it returns None; manhattan : by that distance.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def grow(
     growing = _Growing(split, cell_size, rng)
     centre = (matrix.total(rows) / len(rows)).astype(np.float32)
     growing.grow(growing.add(centre, 0.0), matrix, rows, local=_fits(matrix, rows))
-    return growing.finish(), np.concatenate([[0], np.cumsum(growing.sizes)])
+    return growing.finish(manhattan), np.concatenate([[0], np.cumsum(growing.sizes)])
 
 
 def _fits(matrix: Matrix, rows: RowIndices) -> bool:

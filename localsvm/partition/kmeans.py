@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import size_of
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
-from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.centre_tree import vectors_of
 from localsvm.partition.growing import RowIndices, Split, sampled, subsample, take
 from localsvm.partition.tree import TreePartition
 from localsvm.partition.voronoi import halve
@@ -48,8 +48,18 @@ class KMeansCells(TreePartition):
     def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
         k = min(-(-len(rows) // cell_size), CLUSTERS)
         centres = _cluster(matrix, subsample(rows, sampled(rows, k * SAMPLE_PER_CLUSTER, self.share), rng), k, rng)
-        split = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size))
-        return halve(matrix, rows, cell_size, rng, self.share) if split is None else split
+        split = None if centres is None else _nearest(matrix, rows, centres, smallest_size(cell_size), self.manhattan)
+        return halve(matrix, rows, cell_size, rng, self.share, self.manhattan) if split is None else split
+
+
+class ManhattanKMeans(KMeansCells):
+    """K-means cells by the Manhattan distance.
+
+    K-means finds the centres, and a row goes to the one with the smallest sum of absolute differences.
+    """
+
+    name = "kmeans-manhattan"
+    manhattan = True
 
 
 def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator) -> NDArray[np.float32] | None:
@@ -59,22 +69,25 @@ def _cluster(matrix: Matrix, rows: RowIndices, k: int, rng: np.random.Generator)
     return kmeans_centres(sample, min(k, distinct), seed) if distinct > 1 else None
 
 
-def _nearest(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], smallest: int) -> Split | None:
+def _nearest(
+    matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], smallest: int, manhattan: bool
+) -> Split | None:
     """Divide the rows among their nearest centres, without centres of fewer than `smallest` rows.
 
     None if fewer than two remain. One round is enough, because the rows of dropped centres only enlarge the others.
     """
-    split = _choose(matrix, rows, centres)
+    split = _choose(matrix, rows, centres, manhattan)
     keep = np.bincount(split.child, minlength=len(centres)) >= smallest
     if np.count_nonzero(keep) < 2:
         return None
-    return split if np.all(keep) else _choose(matrix, rows, centres[keep])
+    return split if np.all(keep) else _choose(matrix, rows, centres[keep], manhattan)
 
 
-def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32]) -> Split:
-    squares = np.sum(centres.astype(np.float64) ** 2, axis=1)
-    thresholds = (squares - squares[0]) / 2
-    return Split(centres, thresholds, matrix.choose(rows, directions_of(centres), thresholds))
+def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], manhattan: bool) -> Split:
+    wide = centres.astype(np.float64)
+    size = np.abs(wide).sum(axis=1) if manhattan else np.sum(wide**2, axis=1) / 2
+    thresholds = size - size[0]
+    return Split(centres, thresholds, matrix.choose(rows, vectors_of(centres, manhattan), thresholds, manhattan))
 
 
 def kmeans_centres(sample: Examples, k: int, seed: int) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -84,7 +84,7 @@ class TreePartition(Partition):
         rows, weight = np.arange(n, dtype=np.int64), None
         if n > size:
             rows, weight = collapse(matrix, y, max(1, size // 2), rng, threads)
-        self._tree, bounds = grow(matrix, rows, size, self.split, rng)
+        self._tree, bounds = grow(matrix, rows, size, self.split, rng, self.manhattan)
         self._training = _GrownRows(rows, bounds, weight)
         return self
 
@@ -119,6 +119,4 @@ class TreePartition(Partition):
 
     @classmethod
     def from_state(cls, state: PartitionState) -> Self:
-        tree = CentreTree(**{f.name: np.ascontiguousarray(state[f.name]) for f in fields(CentreTree)})
-        tree.check()
-        return cls(tree)
+        return cls(CentreTree.from_state(state, cls.manhattan))

@@ -16,7 +16,7 @@ from localsvm.partition._nearest import group
 from localsvm.partition.base import Partition, PartitionState, TrainingCell, check_rows
 from localsvm.partition.centre_tree import PIECES, CentreTree
 from localsvm.partition.growing import RowIndices
-from localsvm.partition.voronoi import Voronoi
+from localsvm.partition.voronoi import ManhattanVoronoi, Voronoi
 from localsvm.store.checking import Cells, check, check_cells
 from localsvm.store.pieces import Piece, Unsound
 from localsvm.threads import ALONE, Threads
@@ -88,7 +88,8 @@ class TwoStep(Partition):
         """
         sampled = X.shape[0]
         size = self._coarse_size if sampled == rows else max(1, self._coarse_size * sampled // rows)
-        self._coarse = Voronoi(share=self._share).fit(X, y, size, rng, threads).tree
+        kind = ManhattanVoronoi if self._make().manhattan else Voronoi
+        self._coarse = kind(share=self._share).fit(X, y, size, rng, threads).tree
         seeds = rng.bit_generator.seed_seq
         assert isinstance(seeds, np.random.SeedSequence), "of default_rng"
         return list(seeds.spawn(self._coarse.n_cells))
@@ -165,8 +166,7 @@ class TwoStep(Partition):
         tree = {name.removeprefix(COARSE): array for name, array in state.items() if name.startswith(COARSE)}
         check(place, PIECES, tree, {"features": features})
         self = cls(kind)
-        self._coarse = CentreTree(**{name: np.ascontiguousarray(array) for name, array in tree.items()})
-        self._coarse.check()
+        self._coarse = CentreTree.from_state(tree, kind.manhattan)
         columns = {name: array for name, array in state.items() if not name.startswith(COARSE) and name != POINTER}
         check(place, {POINTER: _FINE_PTR}, {POINTER: state[POINTER]}, {"coarse": self._coarse.n_cells})
         ends = state[POINTER].astype(np.int64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.base import smallest_size
-from localsvm.partition.centre_tree import directions_of
+from localsvm.partition.centre_tree import vectors_of
 from localsvm.partition.growing import RowIndices, Split, sampled, subsample
 from localsvm.partition.tree import TreePartition
 
@@ -45,7 +45,18 @@ class Voronoi(TreePartition):
     name = "voronoi"
 
     def split(self, matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator) -> Split | None:
-        return halve(matrix, rows, cell_size, rng, self.share)
+        return halve(matrix, rows, cell_size, rng, self.share, self.manhattan)
+
+
+class ManhattanVoronoi(Voronoi):
+    """Voronoi cells by the Manhattan distance: a row goes to the centre with the smallest sum of absolute differences.
+
+    The centres are found as for `Voronoi`, by Lloyd's steps, which take means; only the boundaries and the routing are
+    measured by this distance, as the kernel measures.
+    """
+
+    name = "voronoi-manhattan"
+    manhattan = True
 
 
 class Cut(NamedTuple):
@@ -109,17 +120,23 @@ class SplitPlan:
 
 
 def halve(
-    matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator, share: float = 1.0
-) -> Split | None:
+    matrix: Matrix, rows: RowIndices, cell_size: int, rng: np.random.Generator, share: float = 1.0,
+    manhattan: bool = False,
+) -> Split | None:  # fmt: skip
     """Divide rows between two centres, as close to their bisector as the plan allows; None if all rows are equal.
 
+    Parameters
+    ----------
     share : largest share of the rows from which the centres come.
+    manhattan : whether the distance to the centres is that one.
     """
     best: tuple[Cut, NDArray[np.float32], Vector] | None = None
     for pair in _pairs(matrix, subsample(rows, sampled(rows, SAMPLE, share), rng), rows):
         centres = np.array(pair).astype(np.float32)
-        projection = matrix.project(rows, directions_of(centres)[1])
-        plan = SplitPlan.of(len(rows), cell_size, int(np.count_nonzero(projection <= _bisector(*centres))))
+        vectors = vectors_of(centres, manhattan)
+        projection = matrix.apart(rows, vectors) if manhattan else matrix.project(rows, vectors[1])
+        nearer = projection <= _bisector(centres[0], centres[1], manhattan)
+        plan = SplitPlan.of(len(rows), cell_size, int(np.count_nonzero(nearer)))
         cut = best_cut(projection, plan)
         if cut is not None and (best is None or cut < best[0]):
             best = cut, centres, projection
@@ -131,9 +148,11 @@ def halve(
     return Split(centres, np.array([0.0, threshold]), (projection > threshold).astype(np.int32))
 
 
-def _bisector(low: NDArray[Any], high: NDArray[Any]) -> float:
-    """The projection on high - low at which both centres are equally far."""
+def _bisector(low: NDArray[Any], high: NDArray[Any], manhattan: bool) -> float:
+    """The projection on high - low, or with `manhattan` what `Matrix.apart` gives, where both are equally far."""
     low, high = low.astype(np.float64), high.astype(np.float64)
+    if manhattan:
+        return float(np.abs(high).sum() - np.abs(low).sum())
     return float(high @ high - low @ low) / 2
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, row_blocks, within_reach
+from localsvm.kernels import SQUARES
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.partition.growing import take
 from localsvm.partition.kmeans import kmeans_centres
@@ -89,7 +90,7 @@ class Centres:
     @property
     def _panels(self) -> Panels:
         if not hasattr(self, "_packed"):
-            self._packed = Panels(np.ascontiguousarray(self._moved), squared=True)
+            self._packed = Panels(np.ascontiguousarray(self._moved), SQUARES)
         return self._packed
 
     def _sparse(self, X: sparse.csr_array) -> Dense:

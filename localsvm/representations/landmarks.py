@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, densify, within_reach
-from localsvm.kernels import Kernel
+from localsvm.kernels import PRODUCTS, SQUARES, Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.gram import centre_of
 
@@ -40,7 +40,7 @@ def project(X: Examples, landmarks: Dense, kind: str, gamma: float) -> Dense:
     X, lost = within_reach(X) if kind == "rbf" else (X, None)
     centre = centre_of(landmarks) if kind == "rbf" else np.zeros(landmarks.shape[1], np.float32)
     kernel = Kernel("gaussian", gamma) if kind == "rbf" else Kernel("linear")
-    panels = Panels(np.ascontiguousarray(landmarks - centre), squared=kind == "rbf")
+    panels = Panels(np.ascontiguousarray(landmarks - centre), SQUARES if kind == "rbf" else PRODUCTS)
     out = np.empty((X.shape[0], len(landmarks)), np.float32)
     step = max(1, BLOCK_ELEMENTS // max(X.shape[1], padded(panels.size)))
     for first in range(0, len(out), step):

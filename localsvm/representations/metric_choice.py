@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
 from localsvm.partition import create
+from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import (
-    FAR,
     LEAST_RIDGE,
     MOST_RIDGE,
+    SAMPLE,
     Course,
     Floats,
     LearningPlan,
@@ -28,7 +29,6 @@ from localsvm.representations.metric_learning import (
     Ties,
     centre_of,
     learning_bytes,
-    mapped,
 )
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.threads import Threads
@@ -44,13 +44,18 @@ RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates 
 class MetricRows(NamedTuple):
     """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
 
-    ties : see `MetricLearner`.
+    ties, distance : see `MetricLearner`.
     """
 
     X: Examples
     Y: Dense
     weight: Floats
     ties: Ties | None = None
+    distance: Distance = DISTANCES["euclidean"]
+
+    def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
+        """Learner from some of the rows; see `MetricLearner`."""
+        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, sample, check)
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ def choose(
 
     def of_fold(fold: int) -> dict[str, Floats]:
         learning = rows[folds != fold]
-        learner = MetricLearner(*data, learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
+        learner = data.learner(learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
         courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
         courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
         return {
@@ -182,8 +187,9 @@ def judged(
     values to those that judge, and the loss is their squared hinge. The ridge, and then the scale, are those around the
     course's with the least loss in a few cells. `check` is called before each cell.
     """
-    Z = _mapped(data.X, rows, course.values.astype(np.float32))
-    partition = create("voronoi")
+    distance = data.distance
+    Z = _mapped(data.X, rows, distance.map_of(course.values).astype(np.float32))
+    partition = create(distance.cells)
     partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
     cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
     out = np.zeros((2, len(rows)))
@@ -194,7 +200,7 @@ def judged(
         z = dense_rows(Z, cell)
         z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
-        solver = RidgeLoss(len(cell), Y.shape[1])
+        solver = RidgeLoss(len(cell), Y.shape[1], distance.base)
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         try:
             solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)

@@ -2,7 +2,8 @@
 
 Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
 leave-one-out values (solvers/_ridge.pyx) by Adam (Kingma and Ba 2015). The iterates of the last part are averaged.
-The kernel is exp(-|z_i - z_j|^2) of the mapped rows z; a factor on the metric and the ridge are learned along.
+The kernel is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a
+factor on the metric and the ridge are learned along.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
+from localsvm.representations.distances import DISTANCES, Distance, mapped
 from localsvm.solvers._ridge import RidgeLoss
 
 Floats = NDArray[np.float64]
@@ -29,8 +31,7 @@ MATRIX_RATE, NEAR_RATE = 0.06, 0.01  # of matrices before near samples, and by t
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
-FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
-SMALLEST = 1e-30  # of the mean squared distance of two rows: below, the metric would not be finite in float32
+SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
@@ -58,7 +59,7 @@ class Course:
 
     Attributes
     ----------
-    values : (d,) or (d, r) float64, the metric; see `representations.metric`.
+    values : (d,) or (d, r) float64, the parameters of the metric; see `representations.distances`.
     unit : by which steps for the values are multiplied, so that the scale of the rows does not matter; 1 for columns
         with a deviation of 1.
     scale, ridge : logarithms of the factor on it, and of the ridge.
@@ -75,7 +76,7 @@ class Course:
 
 
 class _Pool(NamedTuple):
-    """Rows (m,), and what a metric makes of them: (m, r) float32, and their squared norms (m,)."""
+    """Rows (m,), and what a metric makes of them: (m, r) float32, and their norms (m,) by `Distance.norms_of`."""
 
     rows: Rows
     mapped: Dense
@@ -92,6 +93,7 @@ class MetricLearner:
     weight : (n,) float64, of the rows in the loss.
     ties : (d,) a number that features have in common which have one weight; None where each has its own.
     rows : (m,) int64 ascending, the rows that may be looked at.
+    distance : that the metric is for.
     sample : rows of a sample, at most.
     check : is called before each step; what it raises ends the learning.
 
@@ -102,20 +104,20 @@ class MetricLearner:
     """
 
     def __init__(
-        self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows, sample: int = SAMPLE,
-        check: Callable[[], None] = lambda: None,
+        self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows,
+        distance: Distance = DISTANCES["euclidean"], sample: int = SAMPLE, check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
-        self._ties = ties
+        self._ties, self.distance = ties, distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
         self._size = _sample_size(len(rows), sample)
         self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
-        """The Euclidean metric, at a scale at which two rows are about 1 apart."""
+        """Equal weights, at a scale at which two rows are about 1 apart."""
         d = self._X.shape[1]
         part = self._rows_at(self._random(rng)).astype(np.float64)
-        apart = 2.0 * float(part.var(axis=0).sum()) or 2.0 * d
+        apart = self.distance.apart(part) or 2.0 * d
         first = 1.0 / np.sqrt(max(apart, SMALLEST))
         return Course(np.full(d, first), first * np.sqrt(2.0 * d))
 
@@ -132,7 +134,7 @@ class MetricLearner:
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
-        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1])
+        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1], self.distance.base)
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
         total, averaged = np.zeros_like(values), 0
@@ -156,38 +158,34 @@ class MetricLearner:
     def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
 
-        With W and w of RidgeLoss.gradient, and z the mapped rows: -4 (X' diag(w) Z - X' W Z) for a matrix, and its
-        diagonal for weights. A sample whose kernel matrix has no inverse in float32 teaches nothing.
+        A sample whose kernel matrix has no inverse in float32 teaches nothing.
         """
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
-        L, X = (factor * values).astype(np.float32), self._rows_at(part)
-        Z = mapped(X, L)
+        L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
         weight = self._weight[part]
         try:
-            W, w = loss.gradient(Z, self._Y[part], weight / (weight.sum() or 1.0), ridge)
+            W, sums = loss.gradient(mapped(X, L), self._Y[part], weight / (weight.sum() or 1.0), ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
-        apart = w.astype(np.float32)[:, None] * Z - W @ Z
-        slope = -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
-        return factor * slope, np.asarray([float((slope * L).sum()), ridge * loss.ridge_slope])
+        slope = self.distance.slope(X, L, W, sums)
+        by_values = factor * self.distance.by_values(values, slope)
+        return by_values, np.asarray([float((slope * L).sum()), ridge * loss.ridge_slope])
 
     def _random(self, rng: np.random.Generator) -> Rows:
         return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
 
     def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
         """The rows of a pool that are nearest to a random one of them."""
-        chosen = pool.mapped[rng.integers(len(pool.rows))]
-        distance = pool.norms - 2.0 * (pool.mapped @ chosen)
+        distance = self.distance.from_row(pool.mapped, pool.norms, int(rng.integers(len(pool.rows))))
         return np.sort(pool.rows[np.argpartition(distance, self._size - 1)[: self._size]])
 
     def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
-        """Random rows, mapped by the metric `values`."""
+        """Random rows, mapped by the metric of these parameters."""
         rows, size = self._rows, _pool_size(self.rows, self._size, self._X.shape[1])
         if len(rows) > size:
             rows = np.sort(rng.choice(rows, size, replace=False))
-        L, X = values.astype(np.float32), self._rows_at(rows)
-        Z = mapped(X, L)
-        return _Pool(rows, Z, np.einsum("ij,ij->i", Z, Z))
+        Z = mapped(self._rows_at(rows), self.distance.map_of(values).astype(np.float32))
+        return _Pool(rows, Z, self.distance.norms_of(Z))
 
     def _rows_at(self, rows: Rows) -> Dense:
         return dense_rows(self._X, rows) - self._centre
@@ -218,11 +216,6 @@ def _pool_size(rows: int, sample: int, columns: int) -> int:
 def centre_of(X: Dense) -> Dense:
     """Row (d,) float32 amid some rows, whatever few of them hold: distances from 0 would round off what is far."""
     return np.median(X, axis=0) if len(X) else np.zeros(X.shape[1], np.float32)
-
-
-def mapped(X: Dense, L: Dense) -> Dense:
-    """Rows (n, r) float32 mapped by a metric L, without values whose squares are not finite."""
-    return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
 
 
 @dataclass(frozen=True)

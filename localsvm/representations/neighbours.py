@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, within_reach
+from localsvm.kernels import SQUARES
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, centre_of, columns_of
@@ -33,7 +34,7 @@ class Neighbours:
                 centre_of(rows) if isinstance(X, np.ndarray) and self.n else np.zeros(rows.shape[1], np.float32)
             )
             rows = rows - self._centre
-            self._panels = [Panels(rows[first : first + CHUNK], squared=True) for first in range(0, self.n, CHUNK)]
+            self._panels = [Panels(rows[first : first + CHUNK], SQUARES) for first in range(0, self.n, CHUNK)]
 
     def nearest(self, X: Examples, k: int) -> NDArray[np.int64]:
         """Places (m, k) int64 of the k rows nearest to each row of X, from near to far.
@@ -71,7 +72,7 @@ class Neighbours:
         """Squared distances (m, chunk) float32 from rows to those from `first` on."""
         if rows is None:
             others = between(self._entries, first, min(first + CHUNK, self.n))
-            return np.asarray(base_of(X, others, True), np.float32)
+            return np.asarray(base_of(X, others, SQUARES), np.float32)
         panels = self._panels[first // CHUNK]
         out = aligned((len(rows), padded(panels.size)), np.float32)
         panels.products(rows, out, panels.norms_of(rows))

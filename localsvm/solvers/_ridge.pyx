@@ -9,7 +9,7 @@ from localsvm._core cimport end_call
 
 from scipy.linalg import cython_blas, cython_lapack
 
-from localsvm.kernels import Kernel
+from localsvm.kernels import SQUARES, Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 
 
@@ -54,22 +54,22 @@ LAPACK.potri = routine(cython_lapack, "spotri")
 
 
 cdef class RidgeLoss:
-    """The leave-one-out loss of n rows and so many outputs, by the Gaussian kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
+    """The leave-one-out loss of n rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
 
-    Its arrays serve call after call, of one thread at a time.
+    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). Its arrays serve call after call, of one thread at a time.
 
     Attributes
     ----------
     loss, ridge_slope : float, of the last call.
     """
     cdef lsvm_ridge m
-    cdef object rows, kernel, arrays
+    cdef object rows, kernel, arrays, base
     cdef object _slope, _sums, _a, _inverse, _y
 
-    def __init__(self, int n, int outputs):
+    def __init__(self, int n, int outputs, base=SQUARES):
         if n < 1 or outputs < 1:
             raise ValueError("n and outputs must be positive")
-        size = padded(n)
+        size, self.base = padded(n), base
         self.m.n, self.m.outputs, self.m.ld = n, outputs, size
         self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
         self._a, u, au = (np.zeros((n, outputs), np.float32) for _ in range(3))
@@ -127,8 +127,9 @@ cdef class RidgeLoss:
         self._y = Y
         self.m.y, self.m.w, self.m.ridge = <const float *>address(Y), <const double *>address(w), ridge
         Z = np.ascontiguousarray(Z, np.float32)
-        panels = Panels(Z, True)
-        panels.kernel_matrix(Kernel(), Z, self.kernel, panels.norms_of(Z))
+        panels = Panels(Z, self.base)
+        panels.kernel_matrix(Kernel("gaussian" if self.base == SQUARES else "manhattan"), Z, self.kernel,
+                             panels.norms_of(Z))
         with nogil:
             status = lsvm_ridge_gradient(&LAPACK, &self.m) if slope else lsvm_ridge_values(&LAPACK, &self.m)
         end_call(status)

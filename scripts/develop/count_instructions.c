@@ -47,14 +47,21 @@ MEASURE(products)
 {
     const struct lsvm_points rows = points_of(c);
     const struct lsvm_panels panels = panels_of(c);
-    lsvm_products(c->ops, &rows, &panels, c->other, ROWS, 0);
+    lsvm_products(c->ops, &rows, &panels, c->other, ROWS, LSVM_PRODUCTS);
 }
 
 MEASURE(distances)
 {
     const struct lsvm_points rows = points_of(c);
     const struct lsvm_panels panels = panels_of(c);
-    lsvm_products(c->ops, &rows, &panels, c->distances, ROWS, 1);
+    lsvm_products(c->ops, &rows, &panels, c->distances, ROWS, LSVM_SQUARES);
+}
+
+MEASURE(sums)
+{
+    const struct lsvm_points rows = points_of(c);
+    const struct lsvm_panels panels = panels_of(c);
+    lsvm_products(c->ops, &rows, &panels, c->other, ROWS, LSVM_SUMS);
 }
 
 MEASURE(gaussian) { lsvm_transform(c->ops, &GAUSSIAN, c->distances, c->k, MATRIX); }
@@ -143,7 +150,7 @@ MEASURE(route)
     static const int32_t children[NODES] = {CHILDREN, CHILDREN, CHILDREN, CHILDREN, CHILDREN};
     static const int32_t first[NODES] = {1, 5, 9, 13, 17}, cells[NODES] = {0};
     const struct lsvm_rows rows = rows_of(c);
-    const struct lsvm_nearest_tree tree = {c->directions, c->thresholds, first, children, cells, NODES};
+    const struct lsvm_nearest_tree tree = {c->directions, c->thresholds, first, children, cells, NODES, 0};
     c->code = lsvm_nearest_route(c->ops, &rows, 0, ROWS, &tree, c->routed);
 }
 
@@ -206,13 +213,13 @@ static const struct {
     void (*before)(struct cell *); /* may be NULL */
     void (*run)(struct cell *);
 } KERNELS[] = {
-    ENTRY(make_cell, pack),    ENTRY(NULL, norms),          ENTRY(NULL, products),      ENTRY(NULL, distances),
-    ENTRY(NULL, gaussian),     ENTRY(NULL, laplacian),      ENTRY(weigh, multiply),     ENTRY(NULL, smo_path),
-    ENTRY(prepare, smo_solve), ENTRY(prepare, smo_offset),  ENTRY(prepare, smo_double), ENTRY(prepare, expansions),
-    ENTRY(NULL, text_count),   ENTRY(NULL, read_dense),     ENTRY(NULL, read_sparse),   ENTRY(NULL, write_dense),
-    ENTRY(NULL, project),      ENTRY(NULL, route),          ENTRY(NULL, hash),          ENTRY(NULL, pair),
-    ENTRY(NULL, linear_dense), ENTRY(point, linear_sparse), ENTRY(prepare, sdca),       ENTRY(begin_ml3, ml3_steps),
-    ENTRY(NULL, ml3_scores),
+    ENTRY(make_cell, pack),      ENTRY(NULL, norms),        ENTRY(NULL, products),       ENTRY(NULL, distances),
+    ENTRY(NULL, sums),           ENTRY(NULL, gaussian),     ENTRY(NULL, laplacian),      ENTRY(weigh, multiply),
+    ENTRY(NULL, smo_path),       ENTRY(prepare, smo_solve), ENTRY(prepare, smo_offset),  ENTRY(prepare, smo_double),
+    ENTRY(prepare, expansions),  ENTRY(NULL, text_count),   ENTRY(NULL, read_dense),     ENTRY(NULL, read_sparse),
+    ENTRY(NULL, write_dense),    ENTRY(NULL, project),      ENTRY(NULL, route),          ENTRY(NULL, hash),
+    ENTRY(NULL, pair),           ENTRY(NULL, linear_dense), ENTRY(point, linear_sparse), ENTRY(prepare, sdca),
+    ENTRY(begin_ml3, ml3_steps), ENTRY(NULL, ml3_scores),
 };
 
 enum { N_KERNELS = sizeof KERNELS / sizeof *KERNELS };

@@ -197,6 +197,8 @@ wavy        -P kmeans --scale minmax
 wavy        -P voronoi --scale row
 wavy        -P none -t laplacian -g 0.1,1 -C 1,10
 wavy        -P voronoi -t polynomial --offset
+wavy        -P voronoi -t manhattan
+sparse      -P kmeans -t manhattan --metric none
 blobs       -P voronoi --select vote
 blobs       -P none --multiclass ava --select vote -g 0.1,1 -C 1,10
 blobs       -P kmeans -t linear

@@ -39,7 +39,7 @@ def test_commands_options_and_values() -> None:
     assert values("lsvm", "pre") == ["predict"]
     assert values("lsvm-train", "--part") == ["--partition", "--partition-file"]
     assert values("lsvm-train", "-m", "l3") == ["l3", "l3-kernel"]
-    assert values("lsvm", "cv", "-P", "k") == ["kmeans"]
+    assert values("lsvm", "cv", "-P", "k") == ["kmeans", "kmeans-manhattan"]
     assert values("lsvm", "completion", "") == list(SHELLS)
 
 
@@ -89,7 +89,7 @@ def test_bash_completes(tmp_path: Path) -> None:
         }
         reply lsvm tr
         reply lsvm-train --see
-        reply lsvm-train -P vor
+        reply lsvm-train -P chu
         reply lsvm-cv -m ml3
         reply lsvm-predict --conf
         reply lsvm-partition --forc
@@ -98,7 +98,7 @@ def test_bash_completes(tmp_path: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, check=True, env=clean_environment(PATH=path)
     )
-    assert done.stdout.splitlines() == ["train", "--seed", "voronoi", "ml3", "--confusion", "--force"]
+    assert done.stdout.splitlines() == ["train", "--seed", "chunks", "ml3", "--confusion", "--force"]
 
 
 def test_completing_imports_nothing_heavy() -> None:

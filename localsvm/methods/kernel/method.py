@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.kernels import Kernel
+from localsvm.kernels import SUMS, Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
-from localsvm.methods.grids import LARGEST_COST, SIZE
+from localsvm.methods.grids import LARGEST_COST, SIZE, check_values, default_widths, manhattan_widths
 from localsvm.methods.option import cost_option, option, tolerance_option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
@@ -26,6 +26,7 @@ from localsvm.store.pieces import Pieces
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from localsvm.data.blocks.dataset import Examples
     from localsvm.methods.cell import Cell
     from localsvm.targets.base import Target
 
@@ -53,9 +54,9 @@ class KernelMethod(Method):
         "gaussian",
         "-t",
         "--kernel",
-        help=f"The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); polynomial: (gamma x.y + "
-        f"coef0)^degree; linear: x.y. {opt.gamma}, {opt.coef0} and {opt.degree} give the numbers.",
-        choices=("gaussian", "laplacian", "polynomial", "linear"),
+        help="The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); manhattan: exp(-gamma sum_j "
+        "|x_j-y_j|); polynomial: (gamma x.y + coef0)^degree; linear: x.y.",
+        choices=("gaussian", "laplacian", "manhattan", "polynomial", "linear"),
     )
     gamma: tuple[float, ...] = option(
         (),
@@ -91,6 +92,11 @@ class KernelMethod(Method):
     def shift_invariant(self) -> bool:
         """True for kernels of distances."""
         return self.kernel_of(1.0).uses_distances
+
+    @property
+    def distance(self) -> str:
+        """Distance of the kernel; see `Method`."""
+        return "manhattan" if self.kernel_of(1.0).base == SUMS else "euclidean"
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""
@@ -156,6 +162,20 @@ class KernelMethod(Method):
     def kernel_of(self, gamma: float) -> Kernel:
         """The kernel with this gamma."""
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
+
+    def gammas(self, rows: float, X: Examples) -> tuple[float, ...]:
+        """Gammas of a grid: those that the user gave, or for X and models trained on so many rows the default ones."""
+        from localsvm.kernels.gram import radius
+
+        if self.kernel == "linear":
+            return (1.0,)
+        if self.gamma:
+            return check_values(self.gamma)
+        if self.kernel == "polynomial":
+            return (1.0 / max(1, X.shape[1]),)
+        base = self.kernel_of(1.0).base
+        widths = (manhattan_widths if base == SUMS else default_widths)(rows, X.shape[1], radius(X, base))
+        return tuple(w ** (-2 if self.kernel == "gaussian" else -1) for w in widths)
 
     def is_double(self, cost: float) -> bool:
         """True where the tolerance, or the largest weighted cost, asks for a float64 kernel."""

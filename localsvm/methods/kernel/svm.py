@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths
+from localsvm.methods.grids import Grid, check_values, default_lambdas
 from localsvm.methods.kernel.method import KernelMethod
 
 if TYPE_CHECKING:
@@ -27,21 +27,8 @@ class KernelSVM(KernelMethod):
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
         import numpy as np
 
-        from localsvm.kernels.gram import radius
-
         train = 1.0 - 1.0 / max(2, folds)
-        features = cell.X.shape[1]
-        if self.kernel == "linear":
-            gammas: tuple[float, ...] = (1.0,)
-        elif self.gamma:
-            gammas = check_values(self.gamma)
-        elif self.kernel == "polynomial":
-            gammas = (1.0 / max(1, features),)
-        else:
-            power = 2 if self.kernel == "gaussian" else 1
-            widths = default_widths(np.floor(average_rows * train), features, radius(cell.X))
-            gammas = tuple(w**-power for w in widths)
-        settings = tuple((gamma,) for gamma in gammas)
+        settings = tuple((gamma,) for gamma in self.gammas(np.floor(average_rows * train), cell.X))
         if self.cost:
             return Grid(settings, ("gamma",), costs=check_values(self.cost))
         lambdas = default_lambdas(np.floor(cell.rows * train))

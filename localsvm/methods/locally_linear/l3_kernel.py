@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fit, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
-from localsvm.methods.grids import Grid, check_values, default_widths
+from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.linear.options import COSTS
 from localsvm.methods.locally_linear.landmarked import Landmarked
@@ -61,30 +61,20 @@ class KernelL3SVM(Landmarked, KernelMethod):
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else the costs of `l3` and, for each set of landmarks, widths as of `svm`."""
+        import numpy as np
+
         axes = self.landmark_axes(cell.X.shape[1])
         if self.projection == "rbf":
             axes["projection_gamma"] = self.projection_gamma or COSTS
         settings = []
         for values in product(*list(axes.values())[1:]):  # the clusters change none of the projections
             setting = dict(zip(axes, (self.clusters[0], *values), strict=True))
-            gammas = self._gammas(cell, setting, average_rows * (1.0 - 1.0 / max(2, folds)))
+            X = cell.X
+            if not self.gamma and self.kernel != "linear":
+                X, _ = self.projected(X, self.representation(cell, setting))
+            gammas = self.gammas(np.floor(average_rows * (1.0 - 1.0 / max(2, folds))), X)
             settings += [(k, *values, gamma) for k in self.clusters for gamma in gammas]
         return Grid(tuple(settings), (*axes, "gamma"), costs=check_values(self.cost or COSTS))
-
-    def _gammas(self, cell: Cell, setting: dict[str, float], rows: float) -> tuple[float, ...]:
-        import numpy as np
-
-        from localsvm.kernels.gram import radius
-
-        if self.kernel == "linear":
-            return (1.0,)
-        if self.gamma:
-            return check_values(self.gamma)
-        if self.kernel == "polynomial":
-            return (1.0 / setting["landmarks_count"],)
-        phi, _ = self.projected(cell.X, self.representation(cell, setting))
-        power = 2 if self.kernel == "gaussian" else 1
-        return tuple(w**-power for w in default_widths(np.floor(rows), phi.shape[1], radius(phi)))
 
     def representation(self, cell: Cell, setting: dict[str, float]) -> State:
         """Centres and landmarks."""

@@ -69,9 +69,11 @@ def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> Training
 
 
 def partition_name(config: TrainingConfig, rows: int) -> str:
-    """Name of the partition of so many rows."""
+    """Name of the partition of so many rows; it measures by the distance of the method."""
     divided = config.method.divides and rows > config.cell_size
-    return config.partition or ("voronoi" if divided else "none")
+    name = config.partition or ("voronoi" if divided else "none")
+    measured = f"{name}-{config.method.distance}"
+    return measured if measured in REGISTRY else name
 
 
 class CoarseCells(ABC):

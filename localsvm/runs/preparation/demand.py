@@ -81,8 +81,9 @@ class Demand:
         """Check learning the metric and mapping the rows by it; the number of threads that can take part."""
         if (memory := self._memory) is None:
             return self._threads
-        X, asked, classes = memory.data.X, self._config.metric_name, len(labels)
-        needs = {count: measuring_bytes(X, asked, classes, count) for count in range(self._threads, 0, -1)}
+        X, asked, distance = memory.data.X, self._config.metric_name, self._config.method.distance
+        classes = len(labels)
+        needs = {count: measuring_bytes(X, asked, classes, count, distance) for count in range(self._threads, 0, -1)}
         count = next((count for count, need in needs.items() if memory.fits(need)), 1)
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count

@@ -22,10 +22,11 @@ from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
 from localsvm.partition.two_step import draw_key
 from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
+from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
 from localsvm.representations.metric_choice import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_choice import NONE_TRIED, MetricRows, choose, choosing_bytes, stratified_folds
-from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
+from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
@@ -224,7 +225,7 @@ def _measured(
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
             some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
-            plan = _choice_plan(dense, features)
+            plan = _choice_plan(dense, features, config.method.distance)
             same = mates(some, threads)
             choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
             name, description = choice.name, asdict(choice)
@@ -234,8 +235,8 @@ def _measured(
             baseline_rng = LearningPlan.rng(config.seed, -1, 5)
             values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], baseline_rng)
         else:
-            values = _learned(data, rows, name, check_metric(asked), config.seed).values
-    return Measured(Metric(_sized(values)), description=description)
+            values = data.distance.map_of(_learned(data, rows, name, check_metric(asked), config.seed).values)
+    return Measured(Metric(np.ascontiguousarray(data.distance.sized(values), np.float32)), description=description)
 
 
 def untried(shape: tuple[int, int], classes: int) -> str:
@@ -248,10 +249,10 @@ def untried(shape: tuple[int, int], classes: int) -> str:
     return next((why for why, holds in zip(UNTRIED, conditions, strict=True) if holds), "")
 
 
-def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
+def measuring_bytes(X: Examples, asked: str, classes: int, threads: int, distance: str = "euclidean") -> int:
     """Bytes that `measure`, and then mapping the rows X, hold at most beside these.
 
-    asked : the metric that is asked for.
+    asked, distance : the metric that is asked for, and the distance of the method.
     """
     if asked == "auto" and untried(X.shape, classes):
         return 0
@@ -260,7 +261,7 @@ def measuring_bytes(X: Examples, asked: str, classes: int, threads: int) -> int:
     if asked in BASELINES:
         needed = baseline_bytes(asked, rows, features)
     else:
-        plan, some = _choice_plan(dense, features), min(rows, CHOICE_ROWS)
+        plan, some = _choice_plan(dense, features, distance), min(rows, CHOICE_ROWS)
         needed = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
         if asked == "auto":
             needed = max(needed, choosing_bytes(some, features, dense, plan, threads))
@@ -273,9 +274,10 @@ def learn_rows(rows: int, asked: str) -> int:
     return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
 
 
-def _choice_plan(dense: bool, features: int) -> LearningPlan:
-    """Plan of the metrics that auto tries."""
-    return replace(CHOICE_PLAN, names=("diag", "full") if dense and features <= MATRIX_FEATURES else ("diag",))
+def _choice_plan(dense: bool, features: int, distance: str) -> LearningPlan:
+    """Plan of the metrics that auto tries: matrices are for the Euclidean distance."""
+    matrix = dense and features <= MATRIX_FEATURES and distance == "euclidean"
+    return replace(CHOICE_PLAN, names=("diag", "full") if matrix else ("diag",))
 
 
 def _labelled(
@@ -292,7 +294,8 @@ def _labelled(
     weight = (cost / cost.max())[codes]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
-    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data)), codes
+    distance = DISTANCES[config.method.distance]
+    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data), distance), codes
 
 
 def _ties(data: Dataset) -> NDArray[np.int64] | None:
@@ -305,15 +308,10 @@ def _ties(data: Dataset) -> NDArray[np.int64] | None:
 
 
 def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
-    learner, plan = MetricLearner(*data, rows), LearningPlan((name,))
+    learner, plan = data.learner(rows), LearningPlan((name,))
     course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
     if rank is None:
         return course
     # the leading directions of the matrix, and then steps of their own
     U, size, _ = np.linalg.svd(course.values)
     return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
-
-
-def _sized(L: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Map whose squared entries sum up to the number of features, as those of the Euclidean metric do."""
-    return np.ascontiguousarray(L * np.sqrt(len(L) / np.square(L).sum()), np.float32)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples, within_reach
-from localsvm.kernels import Kernel
+from localsvm.kernels import SQUARES, SUMS, Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, transform_double
@@ -133,7 +133,7 @@ def rows_pieces(dense: bool, width: Length = "features") -> Pieces:
 class ExpansionPredictor:
     """Decision functions of one cell from its saved arrays (see pack_models); built on first use.
 
-    Distances are taken from the mean of the support vectors, for the sake of float32.
+    Squared distances are taken from the mean of the support vectors, for the sake of float32.
     """
 
     def __init__(self, state: State, kernel: Kernel, target: Target, n_features: int) -> None:
@@ -172,13 +172,14 @@ class ExpansionPredictor:
         rows = columns_of(X, self._columns)
         outside = None
         if not isinstance(X, np.ndarray) and self._kernel.uses_distances:
-            total = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-            outside = (total - (rows.astype(np.float64) ** 2).sum(axis=1)).clip(0).astype(np.float32)
+            power = 1 if self._kernel.base == SUMS else 2
+            total = np.asarray((abs(X) if power == 1 else X.multiply(X)).sum(axis=1)).ravel()
+            outside = (total - (abs(rows.astype(np.float64)) ** power).sum(axis=1)).clip(0).astype(np.float32)
         return np.asarray(self._expansion(rows - self._centre, outside))
 
     def _by_entries(self, X: Examples) -> NDArray[np.float64]:
         """Decision values without bias (n, models); sums over support vectors do not depend on the block of a row."""
-        base = base_of(X, self._sparse, self._kernel.uses_distances)
+        base = base_of(X, self._sparse, self._kernel.base)
         gammas, out = self._state["model_gamma"], np.empty((X.shape[0], len(self._state["model_gamma"])))
         for gamma in np.unique(gammas):
             mine, values = np.flatnonzero(gammas == gamma), np.empty_like(base)
@@ -220,7 +221,7 @@ class ExpansionPredictor:
     @cached_property
     def _centre(self) -> NDArray[np.float32]:
         support = self._support
-        if self._sparse is None and self._kernel.uses_distances and len(support):
+        if self._sparse is None and self._kernel.base == SQUARES and len(support):
             return centre_of(support)
         return np.zeros(support.shape[1], np.float32)
 

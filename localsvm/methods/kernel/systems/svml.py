@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, rows_of
 from localsvm.data.blocks.dealing import Mates
+from localsvm.kernels import SQUARES
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
 from localsvm.methods.base import Prepared, Purpose, System
@@ -111,10 +112,10 @@ class MetricSystem(System):
 def kernel_of(X: Examples) -> Floats:
     """Kernel exp(-|x - x'|^2) of mapped rows, in float64."""
     if few_entries(X):
-        base = base_of(X, X, True)
+        base = base_of(X, X, SQUARES)
     else:
         rows = columns_of(X, active_columns(X))
-        base = double_base(rows, rows, True)
+        base = double_base(rows, rows, SQUARES)
     np.fill_diagonal(base, 0.0)
     transform_double(GAUSSIAN, base, base)
     return base

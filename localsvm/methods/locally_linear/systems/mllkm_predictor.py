@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, dense_rows, within_reach
+from localsvm.kernels import PRODUCTS, SQUARES
 from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.kernels._local_maps import LocalMaps
 from localsvm.kernels.gram import centre_of
@@ -133,4 +134,4 @@ class LocalPredictor:
     @cached_property
     def _panels(self) -> tuple[Panels, Panels]:
         """Anchors, for distances, and weights, for products."""
-        return Panels(self._anchors - self._centre, squared=True), Panels(self._weights, squared=False)
+        return Panels(self._anchors - self._centre, SQUARES), Panels(self._weights, PRODUCTS)

@@ -1,0 +1,148 @@
+"""The distances that a metric can be learned for: what its map makes of rows, and how a loss changes with the map.
+
+The kernel of two rows x, x' mapped by L is exp(-|Lx - Lx'|^2) for the Euclidean distance, with weights or a matrix L,
+and exp(-sum_j L_j |x_j - x'_j|) for the Manhattan one, whose weights are from 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Dense
+from localsvm.kernels import SQUARES, SUMS
+from localsvm.kernels._kernels import weighted_sums
+
+Floats = NDArray[np.float64]
+PAIRS = 8  # shifts of a sample against itself, whose pairs of rows say how far two rows are apart
+
+
+class Distance(ABC):
+    """A distance; `values` are the parameters of a map L, which steps are taken with.
+
+    Attributes
+    ----------
+    name : as of `Method.distance`.
+    base : of the kernel; see `localsvm.kernels`.
+    cells : name of the partition that measures by it.
+    """
+
+    name: ClassVar[str]
+    base: ClassVar[str]
+    cells: ClassVar[str]
+
+    @abstractmethod
+    def apart(self, X: Floats) -> float:
+        """How far two rows of X (n, d) are apart on average: the mean of the base."""
+
+    @abstractmethod
+    def map_of(self, values: Floats) -> Floats:
+        """The map of some parameters."""
+
+    @abstractmethod
+    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
+        """Derivative of a loss by the map L, float64 of its shape.
+
+        W (n, n) float32, sums (n,) float64 : derivative of the loss by the kernel, times the kernel; and its row sums.
+        """
+
+    @abstractmethod
+    def by_values(self, values: Floats, slope: Floats) -> Floats:
+        """Derivative by the parameters, of that by the map."""
+
+    @abstractmethod
+    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
+        """How far mapped rows Z (m, r) are from one of them, (m,), but for a constant. norms : of `norms_of`."""
+
+    @abstractmethod
+    def norms_of(self, Z: Dense) -> Dense:
+        """What `from_row` needs of each mapped row, (m,)."""
+
+    @abstractmethod
+    def sized(self, L: Floats) -> Floats:
+        """The map, at the scale at which distances are as large as those of rows that are not mapped."""
+
+
+class Euclidean(Distance):
+    """The Euclidean distance. The parameters are the map: weights (d,), or a matrix (d, r)."""
+
+    name, base, cells = "euclidean", SQUARES, "voronoi"
+
+    def apart(self, X: Floats) -> float:
+        """Mean squared distance; see `Distance`."""
+        return 2.0 * float(X.var(axis=0).sum())
+
+    def map_of(self, values: Floats) -> Floats:
+        """The parameters themselves."""
+        return values
+
+    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
+        """With Z the mapped rows: -4 (X' diag(sums) Z - X' W Z) for a matrix, and its diagonal for weights."""
+        Z = mapped(X, L)
+        apart = sums.astype(np.float32)[:, None] * Z - W @ Z
+        return -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
+
+    def by_values(self, values: Floats, slope: Floats) -> Floats:
+        """The derivative itself."""
+        return slope
+
+    def norms_of(self, Z: Dense) -> Dense:
+        """Squared norms."""
+        return np.asarray(np.einsum("ij,ij->i", Z, Z))
+
+    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
+        """Squared distances, without the norm of the one row."""
+        return np.asarray(norms - 2.0 * (Z @ Z[row]))
+
+    def sized(self, L: Floats) -> Floats:
+        """Map whose squared entries sum up to the number of features."""
+        return np.asarray(L * np.sqrt(len(L) / np.square(L).sum()))
+
+
+class Manhattan(Distance):
+    """The Manhattan distance. The parameters are roots of the weights (d,), so that these stay from 0."""
+
+    name, base, cells = "manhattan", SUMS, "voronoi-manhattan"
+
+    def apart(self, X: Floats) -> float:
+        """Mean distance, of the rows and those some places behind them."""
+        shifts = [np.abs(X - np.roll(X, shift, axis=0)).sum(axis=1).mean() for shift in range(1, min(PAIRS, len(X)))]
+        return float(np.mean(shifts)) if shifts else 0.0
+
+    def map_of(self, values: Floats) -> Floats:
+        """Weights: squares of the parameters."""
+        return np.square(values)
+
+    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
+        """-sum_ik W_ik |x_ij - x_kj| for each feature j."""
+        return -weighted_sums(W, X)
+
+    def by_values(self, values: Floats, slope: Floats) -> Floats:
+        """Twice the parameters, times the derivative by their squares."""
+        return 2.0 * values * slope
+
+    def norms_of(self, Z: Dense) -> Dense:
+        """Nothing."""
+        return np.zeros(len(Z), np.float32)
+
+    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
+        """Distances."""
+        return np.asarray(np.abs(Z - Z[row]).sum(axis=1))
+
+    def sized(self, L: Floats) -> Floats:
+        """Weights that sum up to the number of features."""
+        return np.asarray(L * (len(L) / L.sum()))
+
+
+FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
+
+
+def mapped(X: Dense, L: Dense) -> Dense:
+    """Rows (n, r) float32 mapped by a metric L, without values whose squares are not finite."""
+    return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
+
+
+DISTANCES: dict[str, Distance] = {kind.name: kind() for kind in (Euclidean, Manhattan)}
