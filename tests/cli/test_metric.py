@@ -228,6 +228,12 @@ def test_a_metric_is_given_or_learned(rows: Path, diag: Path, tmp_path: Path) ->
     invoke("train", "-m", "svml", "-q", "-j", 1, rows, tmp_path / "svml.h5")
     message = error("train", "--metric-file", tmp_path / "svml.h5", rows, tmp_path / "m.h5")
     assert "no metric in this file but that of svml, which belongs to its kernel; lsvm-partition" in message
+    invoke("partition", "--metric", "rank:1", "-q", rows, full := tmp_path / "full.h5")
+    assert (
+        invoke("train", *POINT, "-t", "manhattan", "--metric-file", diag, rows, tmp_path / "weights.h5").exit_code == 0
+    )
+    message = usage_error("train", *POINT, "-t", "manhattan", "--metric-file", full, rows, tmp_path / "m.h5")
+    assert "full.h5 mixes features, and the Manhattan distance has weights alone; give one of --metric diag" in message
     message = error("train", "--force", "--metric-file", diag, rows, diag)
     assert f"would replace {diag}, which this command uses" in message
     assert not (tmp_path / "m.h5").exists()

@@ -47,7 +47,11 @@ class Given:
     digest: str
 
     def fix(self, config: TrainingConfig) -> TrainingConfig:
-        """The options of a run that uses this metric."""
+        """The options of a run that uses this metric; OptionError for a matrix, where the distance takes weights."""
+        matrix = self.chain.metric is not None and self.chain.metric.kind == MATRIX
+        if matrix and config.method.distance != "euclidean":
+            what = f"the metric of {self.path} mixes features, and the Manhattan distance has weights alone"
+            raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
         return replace(config, **self.options)
 
     def chain_of(self, head: Head) -> Chain:
