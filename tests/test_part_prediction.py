@@ -22,7 +22,6 @@ from localsvm.errors import DataError, RunError
 from localsvm.runs.predict import IndexBase, LocalModel, Score
 from localsvm.runs.prediction import parts as part_prediction
 from localsvm.runs.prediction.parts import Collected, Prediction, TextRows, predict_parts
-from localsvm.runs.prediction.table_rows import TableNotes
 
 OPTIONS = ("-g", "0.5", "-C", "1", "--metric", "none", "-c", "200", "-q")
 
@@ -34,7 +33,7 @@ def path_of(path: Path) -> str:
 def in_parts(text: Parts, model: Path, **how: bool) -> tuple[list[str], Score, IndexBase]:
     """Predictions of each part as text, and the score and the index base of all parts."""
     with LocalModel(model) as local:
-        said = Collected(Score(local.target), IndexBase(local), TableNotes())
+        said = Collected.of(local, None)
     lines = partial(PredictionLines, **how)
     task = Prediction(TextRows(text.name, False), partial(path_of, model), lines, None, how.get("probabilities", False))
     return list(predict_parts(text, task, said)), said.score, said.indices  # type: ignore[arg-type]

@@ -21,9 +21,10 @@ from localsvm.naming import on_command_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from localsvm.runs.predict import IndexBase, LocalModel, Predicted, Score
+    from localsvm.runs.predict import LocalModel, Predicted
+    from localsvm.runs.prediction.parts import Collected
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.prediction.table_rows import TableNotes, TableRows
+    from localsvm.runs.prediction.table_rows import TableRows
 
 
 @click.command(
@@ -103,10 +104,9 @@ def predict(
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
-    from localsvm.runs.predict import IndexBase, LocalModel, Score
+    from localsvm.runs.predict import LocalModel
     from localsvm.runs.prediction.parts import Collected
     from localsvm.runs.prediction.scores import ProbabilityScores
-    from localsvm.runs.prediction.table_rows import TableNotes
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
@@ -114,29 +114,33 @@ def predict(
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         if probability:
             model.calibrated()
-        score, indices, notes = Score(model.target), IndexBase(model, zero_based), TableNotes()
+        said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
-        columns = {"decision_values": decision_values, "probabilities": probability, "classes": classes}
-        lines = _lines(output, output_format, table, **columns)
+        lines = _lines(output, output_format, table, (decision_values, probability), classes)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            collected = Collected(score, indices, notes)
-            cluster.predict(url, test_file, model_file, output, lines, probability, collected, zero_based, force, table)
+            cluster.predict(url, test_file, model_file, output, lines, probability, said, zero_based, force, table)
         else:
             with text_output(output, force) as out:
-                takers = lines(out, model.target).write, score.add, *([scores.add] if scores else [])
-                _predict(model, test_file, indices, notes, probability, takers)
+                takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
+                _predict(model, test_file, said, probability, takers)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
-        _print(score, indices, notes, confusion, names_of(score.target.labels.tolist(), classes))
+        _print(said, confusion, names_of(said.score.target.labels.tolist(), classes))
     if as_json:
-        print_json("predict", {"test": test_file, "model": model_file, "output": output, **score.as_dict()})
+        print_json("predict", {"test": test_file, "model": model_file, "output": output, **said.score.as_dict()})
 
 
-def _lines(output: str | None, form: str | None, table: TableRows | None, **columns: Any) -> Callable[..., Any]:
-    """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
+def _lines(
+    output: str | None, form: str | None, table: TableRows | None, asked: tuple[bool, bool], classes: Any
+) -> Callable[..., Any]:
+    """Function that makes the writer of a text file for a target; UsageError for CSV without a table.
+
+    asked : whether decision values, and whether probabilities.
+    """
+    columns: dict[str, Any] = {"decision_values": asked[0], "probabilities": asked[1], "classes": classes}
     if table is None and form == "csv":
         raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
@@ -147,13 +151,14 @@ def _lines(output: str | None, form: str | None, table: TableRows | None, **colu
     return partial(PredictionLines, **columns)
 
 
-def _print(score: Score, indices: IndexBase, notes: TableNotes, confusion: bool, name: Name) -> None:
+def _print(said: Collected, confusion: bool, name: Name) -> None:
     """Print notes on the file, and the scores of its rows, if these have labels."""
     params = click.get_current_context().params
     test_file, model_file = params["test_file"], params["model_file"]
-    if warning := indices.warning(test_file, model_file):
+    score, notes = said.score, said.notes
+    if warning := said.indices.warning(test_file, model_file):
         click.echo(f"warning: {on_command_line(warning)}", err=True)
-    elif note := indices.note(test_file, model_file):
+    elif note := said.indices.note(test_file, model_file):
         click.echo(f"note: {note}", err=True)
     for column, count in notes.unknown.items():
         values = "1 value" if count == 1 else f"{count:,} values"
@@ -165,11 +170,11 @@ def _print(score: Score, indices: IndexBase, notes: TableNotes, confusion: bool,
 
 
 def _predict(
-    model: LocalModel, file: str, indices: IndexBase, notes: TableNotes, probability: bool,
-    takers: Sequence[Callable[[Predicted], None]],
-) -> None:  # fmt: skip
+    model: LocalModel, file: str, said: Collected, probability: bool, takers: Sequence[Callable[[Predicted], None]]
+) -> None:
     """Predict a file block by block; each of the takers is called with the predictions of each block."""
-    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=notes)
+    indices = said.indices
+    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=said.notes)
     for block in model.predict_blocks(indices.seen(blocks), probability):
         for take in takers:
             take(block)

@@ -187,9 +187,8 @@ def judged(
     values to those that judge, and the loss is their squared hinge. The ridge, and then the scale, are those around the
     course's with the least loss in a few cells. `check` is called before each cell.
     """
-    distance = data.distance
-    Z = _mapped(data.X, rows, distance.map_of(course.values).astype(np.float32))
-    partition = create(distance.cells)
+    Z = _mapped(data.X, rows, data.distance.map_of(course.values).astype(np.float32))
+    partition = create(data.distance.cells)
     partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
     cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
     out = np.zeros((2, len(rows)))
@@ -200,7 +199,7 @@ def judged(
         z = dense_rows(Z, cell)
         z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
-        solver = RidgeLoss(len(cell), Y.shape[1], distance.base)
+        solver = RidgeLoss(len(cell), Y.shape[1], data.distance.base)
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         try:
             solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from io import StringIO
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.readers.faults import EMPTY, NO_ROWS
@@ -57,6 +57,11 @@ class Collected:
     score: Score
     indices: IndexBase
     notes: TableNotes
+
+    @classmethod
+    def of(cls, model: LocalModel, zero_based: bool | None) -> Self:
+        """Record of no rows. zero_based : what the user says of the file; None for what was true in training."""
+        return cls(Score(model.target), IndexBase(model, zero_based), TableNotes())
 
     def merge(self, other: Collected) -> None:
         """Take in what is said of other rows."""
@@ -149,7 +154,7 @@ class Prediction:
         if (ours := LEVELS[simd_level()]) != self.level:
             raise another_level(ours, self.level)
         model = _opened(self.model())
-        said = Collected(Score(model.target), IndexBase(model, self.zero_based), TableNotes())
+        said = Collected.of(model, self.zero_based)
         out, rows = StringIO(), 0
         writer = self.writer(out, model.target, header=part == 0)
         blocks = self.rows.blocks(model, part, pieces, self.before, said)
