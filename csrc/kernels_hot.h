@@ -4,8 +4,9 @@ enum { TILE_ROWS = LSVM_TILE_ROWS, WIDTH = 2 * LSVM_LANES };
 
 static inline vfloat absolute(vfloat x) { return (vfloat)((vint)x & 0x7fffffff); }
 
-/* One tile: products, or sums of absolute differences, of TILE_ROWS rows with one panel. Twelve accumulators hide the latency of a fused multiply-add and
- * fit the sixteen registers of AVX2. Sums run over the features in order: the same rounding whatever the tile. */
+/* One tile: products, or sums of absolute differences, of TILE_ROWS rows with one panel. Twelve accumulators hide the
+ * latency of a fused multiply-add and fit the sixteen registers of AVX2. Sums run over the features in order: the same
+ * rounding whatever the tile. */
 static inline __attribute__((always_inline)) void tile_sums(const float *const rows[TILE_ROWS], const float *panel,
                                                             int64_t d, int base, vfloat sum[TILE_ROWS][2])
 {

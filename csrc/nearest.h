@@ -1,8 +1,8 @@
 /* nearest.h - the nearest of some centres: the passes over rows that grow a tree of centres and send rows down the
  * tree.
  *
- * Every inner product of a row, and every difference of distances, is summed in double, feature j in lane j modulo 8, and the lanes are added in one fixed
- * order, without fused operations. So a value depends on the row and the vector alone: not on blocks, threads or the
+ * Every inner product of a row, and every difference of distances, is summed in double, feature j in lane j modulo 8,
+ * and the lanes are added in one fixed order, without fused operations. So a value depends on the row and the vector alone: not on blocks, threads or the
  * SIMD level, nor on whether the row is dense or sparse.
  *
  * Rows are float32 (rows.h), everything that is computed from them float64, in units of the features; indices and

@@ -84,8 +84,7 @@ INLINE double row_apart(const struct lsvm_rows *m, int64_t row, const double *re
     for (; j + LANES <= m->d; j += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] += apart_at((double)x[j + l], u[j + l], v[j + l]);
-    double rest[LANES] = {
-        0}; /* so that the lanes stay in registers: a loop over some of them would need them in memory */
+    double rest[LANES] = {0}; /* a loop over some of the lanes would need these in memory, not in registers */
     for (int l = 0; j + l < m->d; l++)
         rest[l] = apart_at((double)x[j + l], u[j + l], v[j + l]);
     for (int l = 0; l < LANES; l++)

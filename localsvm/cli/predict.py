@@ -117,7 +117,7 @@ def predict(
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
-        lines = _lines(output, output_format, table, (decision_values, probability), classes)
+        lines = _lines(output, output_format, table, decision_values, probability, classes)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
             cluster.predict(url, test_file, model_file, output, lines, probability, said, zero_based, force, table)
@@ -134,13 +134,13 @@ def predict(
 
 
 def _lines(
-    output: str | None, form: str | None, table: TableRows | None, asked: tuple[bool, bool], classes: Any
-) -> Callable[..., Any]:
-    """Function that makes the writer of a text file for a target; UsageError for CSV without a table.
-
-    asked : whether decision values, and whether probabilities.
-    """
-    columns: dict[str, Any] = {"decision_values": asked[0], "probabilities": asked[1], "classes": classes}
+    output: str | None, form: str | None, table: TableRows | None, decision_values: bool, probabilities: bool,
+    classes: Any,
+) -> Callable[..., Any]:  # fmt: skip
+    """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
+    columns: dict[str, Any] = {
+        "decision_values": decision_values, "probabilities": probabilities, "classes": classes,
+    }  # fmt: skip
     if table is None and form == "csv":
         raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":

@@ -56,7 +56,7 @@ class Source:
         return self.kind is None and self.name != STDIN and bool(_size(self.file))
 
     def between(self, begin: int, end: int | None) -> Source:
-        """The same input, read from one decoded byte up to, not including another, or to its end for None."""
+        """Input from one decoded byte up to, not including, another one, or to its end for None."""
         if self.regular():
             self.file.seek(begin)
         else:
