@@ -562,6 +562,7 @@ class NeighbourSVMClassifier(LocalClassifier):
 class SVMLClassifier(LocalClassifier):
     def __init__(
         self,
+        kernel: str = ...,
         form: str = ...,
         pull: float = ...,
         partition: str | None = ...,

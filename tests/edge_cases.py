@@ -139,6 +139,7 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
     ("llsvm",): {"--neighbours": ("1", "24", "1000", "1,2"), "--coding": ("inverse", "exponential", "linear")},
     ("ml3",): {"--models": ("1", "40", "1,3"), "--norm": ("1", "1.0001", "2", "100", "1e300"), "--passes": ("1", "50")},
     ("svml",): {
+        "-t": ("gaussian", "manhattan", "linear"),
         "--form": ("full", "diag", "sphere", "rank:1", "rank:1000000", "rank:x", "rank:0"),
         "--pull": ("0", "1e-300", "1e30", "1e300", "-1", "inf"),
     },

@@ -56,6 +56,7 @@ VARIANTS = [
     "mkl --online kernels --widths 0.5,2 -e 0.5 -C 1",
     "svml --form diag",
     "svml --form rank:1",
+    "svml -t manhattan",
 ]
 LINES = TINY + VARIANTS
 # what is learned once or by random steps ends near the optimum, not at it
@@ -277,6 +278,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("svml", {"form": "rank:"}, "--form"),
     ("svml", {"form": "rank:0"}, "--form"),
     ("svml", {"pull": -1.0}, "--pull"),
+    ("svml", {"kernel": "laplacian"}, "-t/--kernel laplacian: choose one of gaussian, manhattan"),
     ("svm-knn", {"neighbours": (0.0,)}, "--neighbours"),
 ]
 

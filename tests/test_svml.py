@@ -1,17 +1,17 @@
-"""SVML: its gradients against differences, its Newton solver against LIBSVM, and the method as a whole."""
+"""SVML: its gradients against differences, its Newton solver against LIBSVM, and the method with both kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from command_line import invoke
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from selecting import fit, score
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -21,7 +21,8 @@ from localsvm.errors import OptionError
 from localsvm.methods.cell import Cell
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svml import MOST_COLUMNS, SVML
-from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, kernel, learn, split
+from localsvm.representations.svm_kernels import GAUSSIAN, MAP_KERNELS
+from localsvm.representations.svm_metric import MOST_ROWS, Objective, ProblemRows, first_map, learn, split
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
@@ -38,6 +39,9 @@ def one_thread() -> Iterator[None]:
 
 
 FORMS = ("full", "diag", "sphere", "rank:2")
+MANHATTAN = SVML(kernel="manhattan")
+METHODS = [*(SVML(form=form) for form in FORMS), MANHATTAN]
+of_each_kind = pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.kernel}-{method.form}")
 
 
 def examples(n: int, columns: int = 4, seed: int = 0) -> ProblemRows:
@@ -50,7 +54,7 @@ def examples(n: int, columns: int = 4, seed: int = 0) -> ProblemRows:
 def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A kernel, labels and costs."""
     rows = examples(n, seed=seed)
-    return kernel(rows.X, rows.X), rows.y, 3.0 * rows.weight
+    return GAUSSIAN.values(rows.X, rows.X), rows.y, 3.0 * rows.weight
 
 
 def cell_of(rows: ProblemRows, folds: int = 4, y: np.ndarray | None = None) -> Cell:
@@ -61,16 +65,11 @@ def cell_of(rows: ProblemRows, folds: int = 4, y: np.ndarray | None = None) -> C
     )  # fmt: skip
 
 
-def manifest(path: Path) -> bytes:
-    with h5py.File(path) as file:
-        return bytes(file.attrs["manifest"])
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_central_differences(form: str) -> None:
-    train_rows, validation = examples(60), examples(40, seed=1)
-    L0 = 2.0 * first_map(form, 2, train_rows.X, 4)
-    objective = Objective(train_rows, validation, L0, 0.1)
+@of_each_kind
+def test_gradients_are_central_differences(method: SVML) -> None:
+    train_rows, validation, kernel = examples(60), examples(40, seed=1), MAP_KERNELS[method.kernel]
+    L0 = kernel.of_map(2.0 * first_map(method.form, 2, train_rows.X, 4))
+    objective = Objective(train_rows, validation, L0, 0.1, kernel)
     rng = np.random.default_rng(2)
     point = np.append(L0 + 0.05 * rng.standard_normal(L0.shape), 0.3)
     _, gradient = objective(point)
@@ -158,23 +157,25 @@ def test_parts_hold_each_class_and_no_more_rows_than_allowed() -> None:
     assert split(np.where(np.arange(50) < 3, 1.0, -1.0), np.random.default_rng(0)) is None
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_search_lowers_the_loss(form: str) -> None:
+@of_each_kind
+def test_a_search_lowers_the_loss(method: SVML) -> None:
     parts = [examples(n, columns=6, seed=seed) for seed, n in enumerate((160, 80, 80))]
-    L0 = first_map(form, 2, parts[0].X, 6)
-    learned = learn(*parts, L0, 0.1)
-    objective = Objective(*parts[:2], L0, 0.1)
+    kernel = MAP_KERNELS[method.kernel]
+    L0 = kernel.of_map(first_map(method.form, 2, parts[0].X, 6))
+    learned = learn(*parts, L0, 0.1, kernel)
+    objective = Objective(*parts[:2], L0, 0.1, kernel)
     begin, end = np.append(L0, 0.0), np.append(learned.L, np.log(learned.cost))
     assert objective(end)[0] < 0.8 * objective(begin)[0]
     assert objective.error(end, parts[2]) < 0.5 * objective.error(begin, parts[2])
-    assert_allclose(learn(*parts, L0, 1e6).L, L0, atol=1e-3)
+    assert_allclose(learn(*parts, L0, 1e6, kernel).L, L0, atol=1e-3)
 
 
-def test_the_columns_that_count_are_found() -> None:
+@pytest.mark.parametrize("kernel", MAP_KERNELS)
+def test_the_columns_that_count_are_found(kernel: str) -> None:
     rows, others = examples(400, columns=20), examples(2000, columns=20, seed=5)
     errors = {}
     for pull in (0.1, 1e6):
-        method, cell = SVML(form="diag", pull=pull), cell_of(rows)
+        method, cell = SVML(kernel=kernel, form="diag", pull=pull), cell_of(rows)
         state = fit(method, cell, method.grid(cell, 400.0, 4), None, "refit").state
         values = method.predictor(state, cell.target, 20).decision_function(others.X.astype(np.float32))
         errors[pull] = np.mean(np.sign(values[:, 0]) != others.y)
@@ -183,10 +184,9 @@ def test_the_columns_that_count_are_found() -> None:
     assert errors[0.1] < 0.8 * errors[1e6]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_held_out_rows_choose_nothing(form: str) -> None:
+@of_each_kind
+def test_held_out_rows_choose_nothing(method: SVML) -> None:
     rows = examples(160)
-    method = SVML(form=form)
     cell = cell_of(rows)
     last = cell.folds == cell.n_folds - 1
     flipped = cell_of(rows, y=np.where(last, -rows.y, rows.y))
@@ -210,15 +210,36 @@ def test_values_are_those_of_the_formula(form: str) -> None:
     support, others = state["support"].astype(np.float64) @ L.T, cell.X.astype(np.float64) @ L.T
     coef = np.zeros(len(support))
     coef[state["coef_index"]] = state["coef"]
-    values = kernel(others, support) @ coef + state["model_bias"]
+    values = GAUSSIAN.values(others, support) @ coef + state["model_bias"]
     assert_allclose(method.predictor(state, cell.target, 4).decision_function(cell.X)[:, 0], values, atol=1e-4)
-    wanted = solve(kernel(others, others), rows.y, np.full(120, state["model_cost"][0]))
+    wanted = solve(GAUSSIAN.values(others, others), rows.y, np.full(120, state["model_cost"][0]))
     assert_allclose(values, wanted.values, atol=1e-4)
 
 
+def test_the_manhattan_svm_is_that_of_scikit_learn_on_weighted_rows() -> None:
+    rows, others = examples(120), examples(50, seed=1).X.astype(np.float32)
+    cell = cell_of(rows)
+    state = fit(MANHATTAN, cell, MANHATTAN.grid(cell, 120.0, 4), None, "refit").state
+    weights, cost = state["map"][0].astype(np.float64), state["model_cost"][0]
+    assert weights.min() >= 0.0 and weights.max() > 0.5  # they began at 1/4
+    X, Z = cell.X * weights, others * weights
+    theirs = SVC(kernel="precomputed", C=1e8, tol=1e-9).fit(laplacian_kernel(X, gamma=1.0) + np.eye(120) / cost, rows.y)
+    values = MANHATTAN.predictor(state, cell.target, 4).decision_function(others)[:, 0]
+    assert_allclose(values, theirs.decision_function(laplacian_kernel(Z, X, gamma=1.0)), atol=1e-4)
+
+
 def test_there_is_one_metric_to_learn() -> None:
-    with pytest.raises(OptionError, match="--metric diag: svml learns a metric of its own"):
-        TrainingConfig(SVML(), metric="diag")
+    for method in (SVML(), MANHATTAN):
+        for metric in ("diag", "full"):
+            with pytest.raises(OptionError, match=f"--metric {metric}: svml learns a metric of its own"):
+                TrainingConfig(method, metric=metric)
+
+
+def test_the_manhattan_kernel_has_weights_alone() -> None:
+    assert (SVML().form, MANHATTAN.form) == ("full", "diag")
+    for form in ("full", "sphere", "rank:1"):
+        with pytest.raises(OptionError, match=f"--form {form}: .*; give --form diag, or leave it out"):
+            SVML(kernel="manhattan", form=form)
 
 
 def test_a_square_map_of_many_columns_is_refused() -> None:
@@ -242,14 +263,23 @@ def test_the_command_line_takes_its_forms(tmp_path: Path) -> None:
     invoke(*command, "rank:1")
     assert "form rank:1" in invoke("inspect", tmp_path / "m.h5").stdout
     message = invoke(*command, "oval", "--force", code=2).stderr
-    assert "--form oval: choose one of full, diag, sphere or rank:R" in message
+    assert "--form oval: choose one of auto, full, diag, sphere or rank:R" in message
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_saved_model_decides_as_the_fitted_one(form: str) -> None:
+def test_manhattan_cells_are_of_that_distance(tmp_path: Path) -> None:
+    rows = examples(150)
+    write(tmp_path / "rows", rows.X.astype(np.float32), rows.y)
+    invoke("train", "-q", "-m", "svml", "-t", "manhattan", "-c", 80, tmp_path / "rows", tmp_path / "m.h5")
+    text = invoke("inspect", tmp_path / "m.h5").stdout
+    assert "voronoi-manhattan, 2 cells" in text and "kernel manhattan" in text and "form diag" in text
+    assert "Accuracy" in invoke("predict", tmp_path / "rows", tmp_path / "m.h5", tmp_path / "out").stderr
+
+
+@of_each_kind
+def test_a_saved_model_decides_as_the_fitted_one(method: SVML) -> None:
     rows = examples(150)
     y = rows.y + 4.0 * (rows.X[:, 2] > 0)  # four classes
-    method, cell = SVML(form=form), cell_of(rows, y=y)
+    cell = cell_of(rows, y=y)
     state = fit(method, cell, method.grid(cell, 150.0, 4), None, "refit").state
     assert len(state["map"]) == 4 * method.height(4)  # a map a problem
     first = method.predictor(state, cell.target, 4).decision_function(cell.X)
@@ -258,12 +288,12 @@ def test_a_saved_model_decides_as_the_fitted_one(form: str) -> None:
     assert_array_equal(np.vstack([again.decision_function(row[None]) for row in cell.X]), first)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_sparse_rows_are_mapped_as_dense_ones(form: str, tmp_path: Path) -> None:
+@of_each_kind
+def test_sparse_rows_are_mapped_as_dense_ones(method: SVML, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((120, 40)) < 0.1, rng.random((120, 40)), 0.0).astype(np.float32)
     y = np.where(X[:, :20].sum(axis=1) > X[:, 20:].sum(axis=1), 1.0, -1.0)
-    config, values = TrainingConfig(SVML(form=form), scale="none", folds=3), []
+    config, values = TrainingConfig(method, scale="none", folds=3), []
     for i, rows in enumerate((X, as_examples(sparse.csr_array(X)))):
         train(Dataset(rows.copy(), y), config, tmp_path / f"{i}.h5")
         with LocalModel(tmp_path / f"{i}.h5") as model:

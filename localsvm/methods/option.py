@@ -30,6 +30,15 @@ def option(
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, "shown": shown, **marks})
 
 
+def kernel_option(*choices: str, later: bool = False) -> Any:
+    """The option -t, of which a method has some of the values; the first one is the default."""
+    text = (
+        "The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); manhattan: exp(-gamma sum_j "
+        "|x_j-y_j|); polynomial: (gamma x.y + coef0)^degree; linear: x.y. svml has no gamma."
+    )
+    return option(choices[0], "-t", "--kernel", help=text, choices=choices, later=later)
+
+
 def cost_option(default: tuple[float, ...] = ()) -> Any:
     """The option -C, whose default is the method's own, () for a default grid."""
     text = (

@@ -1,5 +1,7 @@
 """A linear map L that is learned through an SVM (SVML: Xu, Weinberger, Chapelle 2012), k(x, x') = exp(-|L(x - x')|^2).
 
+The Manhattan kernel exp(-sum_j L_j^2 |x_j - x'_j|) is learned in the same way; svm_kernels.py has both.
+
 The SVM with the squared hinge and cost C (localsvm/solvers/squared_hinge.py) is trained on half of the rows. L and
 log C minimise, on a quarter of them, the mean of s(y f) = 1 / (1 + exp(5 y f)), a smooth count of errors, plus
 pull |L - L_0|^2. On the last quarter errors are counted, and the map with the fewest is kept.
@@ -7,6 +9,7 @@ pull |L - L_0|^2. On the last quarter errors are counted, and the map with the f
 Gradient: on the support, with R = K_ss + diag(1 / c), (a, b) solves R a + b = y, sum a = 0. With g the slope of the
 loss by the values on the second part V, u solves R u + m = K_sV g, sum u = sum g. Then, with the weights
 A_Vs = g a' * K_Vs and A_ss = -u a' * K_ss, dL = -2 L sum_ij A_ij (x_i - x_j)(x_i - x_j)', and dlog C = sum u a / c.
+For the Manhattan kernel, dL_k = -2 L_k sum_ij A_ij |x_ik - x_jk|.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
+from localsvm.representations.svm_kernels import GAUSSIAN, MapKernel
 from localsvm.solvers.squared_hinge import Solution, ridge_of, solve
 
 Floats = NDArray[np.float64]
@@ -48,7 +52,7 @@ class Learned(NamedTuple):
 
 
 def first_map(form: str, rank: int, X: Floats, columns: int) -> Floats:
-    """First map L_0 for rows X (n, d), of which d are the columns with values, of `columns` in all.
+    """First map for rows X (n, d), of which d are the columns with values, of `columns` in all.
 
     Returns
     -------
@@ -66,28 +70,16 @@ def first_map(form: str, rank: int, X: Floats, columns: int) -> Floats:
     return L
 
 
-def mapped(X: Floats, L: Floats) -> Floats:
-    """The rows L x."""
-    return X @ L.T if L.ndim == 2 else X * L
-
-
-def kernel(A: Floats, B: Floats) -> Floats:
-    """Kernel values exp(-|a - b|^2) of mapped rows, (rows of A, rows of B)."""
-    out: Floats = A @ B.T
-    out *= 2.0
-    out -= np.einsum("ij,ij->i", A, A)[:, None]
-    out -= np.einsum("ij,ij->i", B, B)
-    return np.exp(np.minimum(out, 0.0, out=out), out=out)
-
-
 class Objective:
     """The loss of (L, log C), trained on one part and validated on another, and its gradient.
 
     Each SVM begins from the one before.
     """
 
-    def __init__(self, train: ProblemRows, validation: ProblemRows, L0: Floats, pull: float) -> None:
-        self.train, self.validation, self.L0 = train, validation, L0
+    def __init__(
+        self, train: ProblemRows, validation: ProblemRows, L0: Floats, pull: float, kernel: MapKernel = GAUSSIAN
+    ) -> None:
+        self.train, self.validation, self.L0, self.kernel = train, validation, L0, kernel
         sides = train.X.shape[1] if L0.shape == (1,) else 1  # how often each number of L is in |L|^2
         self._pull, self._mean = pull * sides, validation.weight / validation.weight.sum()
         self.point, self.solved = np.empty(0), 0
@@ -96,8 +88,8 @@ class Objective:
     def solve(self, point: Floats) -> tuple[Floats, Solution, Floats, Floats]:
         """Map L, the solution of the SVM at a point (L, log C), its rows mapped and their kernel."""
         L = point[:-1].reshape(self.L0.shape)
-        P = mapped(self.train.X, L)
-        K, before = kernel(P, P), self.solution
+        P = self.kernel.mapped(self.train.X, L)
+        K, before = self.kernel.values(P, P), self.solution
         start = (before.coef, before.bias) if before is not None else None
         self.solution = solve(K, self.train.y, np.exp(point[-1]) * self.train.weight, start)
         self.point, self.solved = point.copy(), self.solved + 1
@@ -107,8 +99,8 @@ class Objective:
         """The loss at a point, (L, log C) as one vector, and its gradient."""
         L, solution, P, K = self.solve(point)
         y, s, V = self.validation.y, solution.support, self.validation.X
-        Q = mapped(V, L)
-        to_support = kernel(Q, P[s])
+        Q = self.kernel.mapped(V, L)
+        to_support = self.kernel.values(Q, P[s])
         a = solution.coef[s]
         wrong = expit(-STEEPNESS * y * (to_support @ a + solution.bias))
         g = -STEEPNESS * self._mean * y * wrong * (1.0 - wrong)
@@ -121,24 +113,8 @@ class Objective:
             to_support *= np.outer(g, a)
             among = K[np.ix_(s, s)]
             among *= -np.outer(u, a)
-            slope = slope - 2.0 * self._pairs(L, to_support, among, (V, Q), (self.train.X[s], P[s]))
+            slope = slope - 2.0 * self.kernel.slope(L, to_support, among, (V, Q), (self.train.X[s], P[s]))
         return loss, np.append(slope, by_cost)
-
-    @staticmethod
-    def _pairs(L: Floats, AV: Floats, AS: Floats, outer: tuple[Floats, Floats], inner: tuple[Floats, Floats]) -> Floats:
-        """Matrix L sum_ij A_ij (x_i - x_j)(x_i - x_j)', in the form of L.
-
-        AV, AS : the weights A_Vs and A_ss.
-        outer, inner : rows and mapped rows, of the second part and of the support.
-        """
-        (V, Q), (S, P) = outer, inner
-        left = AV.sum(axis=1)[:, None] * V - AV @ S
-        around = AV.sum(axis=0) + AS.sum(axis=0) + AS.sum(axis=1)
-        right = around[:, None] * S - AV.T @ V - AS @ S - AS.T @ S
-        if L.ndim == 2:
-            return np.asarray(Q.T @ left + P.T @ right)
-        total = np.einsum("ij,ij->j", Q, left) + np.einsum("ij,ij->j", P, right)
-        return np.asarray(total if L.shape == total.shape else total.sum(keepdims=True))
 
     def error(self, point: Floats, rows: ProblemRows) -> float:
         """The weighted share of other rows that the SVM of a point gets wrong."""
@@ -146,7 +122,8 @@ class Objective:
             self.solve(point)
         assert self.solution is not None
         L, s = point[:-1].reshape(self.L0.shape), self.solution.support
-        values = kernel(mapped(rows.X, L), mapped(self.train.X[s], L)) @ self.solution.coef[s] + self.solution.bias
+        K = self.kernel.values(self.kernel.mapped(rows.X, L), self.kernel.mapped(self.train.X[s], L))
+        values = K @ self.solution.coef[s] + self.solution.bias
         return float(rows.weight[(values > 0) != (rows.y > 0)].sum() / rows.weight.sum())
 
 
@@ -154,18 +131,22 @@ class _Enough(Exception):
     """The search has gone on for long enough without fewer errors."""
 
 
-def learn(train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: Floats, pull: float) -> Learned:
+def learn(
+    train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: Floats, pull: float,
+    kernel: MapKernel = GAUSSIAN,
+) -> Learned:  # fmt: skip
     """Learn a map.
 
     Parameters
     ----------
     train, validation, check : rows on which the SVM is trained, rows that judge it, and rows that say when to stop.
-    L0 : as of `first_map`.
+    L0 : that of `first_map`.
     pull : the weight of |L - L0|^2.
+    kernel : of the SVM; the Manhattan one takes a diagonal.
     """
     from scipy.optimize import minimize  # takes long to import
 
-    objective = Objective(train, validation, L0, pull)
+    objective = Objective(train, validation, L0, pull, kernel)
     first = np.append(L0, 0.0)
     best, fewest, waited = first, objective.error(first, check), 0
 

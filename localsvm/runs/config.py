@@ -100,15 +100,15 @@ class TrainingConfig:
             if value not in known:
                 raise OptionError(f"{name(value)}: choose one of {', '.join(known)}")
         check_metric(self.metric_name)
-        if self.method.distance != "euclidean" and self.metric_name not in (EUCLIDEAN, "auto", "diag"):
-            raise OptionError(
-                f"{opt.metric(self.metric)} mixes features, or is learned for the Euclidean distance, and the kernel "
-                f"has another one; give {opt.metric('diag')}"
-            )
         if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
                 f"{opt.metric(self.metric)}: {self.method.name} learns a metric of its own ({opt.form}); give "
                 f"{opt.metric('none')}, no {opt.metric_file}, and cells of lsvm-partition --metric none"
+            )
+        if self.method.distance != "euclidean" and self.metric_name not in (EUCLIDEAN, "auto", "diag"):
+            raise OptionError(
+                f"{opt.metric(self.metric)} mixes features, or is learned for the Euclidean distance, and the kernel "
+                f"has another one; give {opt.metric('diag')}"
             )
 
     def _check_numbers(self) -> None:

@@ -36,6 +36,7 @@ GOLDEN: dict[str, tuple[str, str]] = {
     # written when files said from which rows a metric was learned
     "svm-metric-rows": (DENSE, "-m svm -P voronoi -c 20 --metric rank:2 -g 0.5,2 -C 1,10 -v 3"),
     "svm-manhattan": (DENSE, "-m svm -P voronoi -c 20 -t manhattan --metric diag -g 0.5,2 -C 1,10 -v 3"),
+    "svml-manhattan": (DENSE, "-m svml -t manhattan -v 3"),
     "svm-sparse-ava": (SPARSE, "-m svm --metric none --multiclass ava -g 0.1 -C 1,10 -v 3"),
     "csvm-ava": (SPARSE, "-m csvm -K 3 --lambda 1,10 --multiclass ava -C 0.1,1 -v 3"),
     # written when pairs shared their clusters

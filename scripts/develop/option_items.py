@@ -21,7 +21,9 @@ OWN = {name: {field.name: field for field in options_of(method)} for name, metho
 ORDINARY_WORDS = ("linear", "rbf")  # names of methods that are words, or values, too
 CODE = [
     re.compile(r"(?:exp|max)\([^()]*\)|\bC n\b|\bC = c/m"),  # formulas
-    re.compile(r"(?<![\w(-])--?[a-zA-Z][\w-]*(?: (?:\d[\d.]*|sgd|sdca|full|kmeans|squared)\b)?|(?<=\()--?[a-z][\w-]*"),
+    re.compile(
+        r"(?<![\w(-])--?[a-zA-Z][\w-]*(?: (?:\d[\d.]*|sgd|sdca|full|kmeans|squared|manhattan)\b)?|(?<=\()--?[a-z][\w-]*"
+    ),
     re.compile(
         r"(?:^|(?<=[.;] )|(?<=, )|(?<=with ))(?:[a-z]+(?:-[a-z]+)?|[01]|rank:R)(?=(?:, [a-z]+)*: |, all classes)"
     ),

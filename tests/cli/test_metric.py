@@ -148,11 +148,11 @@ def test_the_table_shows_ten_weights_unless_asked_for_all(diag: Path) -> None:
     assert every.count(" feature ") == 11 and "--all" not in every
 
 
-@pytest.mark.parametrize("form", ["full", "diag", "rank:2"])
-def test_a_metric_that_its_svm_learned_has_weights_too(form: str, rows: Path, tmp_path: Path) -> None:
-    invoke("train", "-m", "svml", "--form", form, "-j", 1, "-q", rows, tmp_path / "m.h5")
+@pytest.mark.parametrize("options", [(), ("--form", "diag"), ("--form", "rank:2"), ("-t", "manhattan")])
+def test_a_metric_that_its_svm_learned_has_weights_too(options: tuple[str, ...], rows: Path, tmp_path: Path) -> None:
+    invoke("train", "-m", "svml", *options, "-j", 1, "-q", rows, tmp_path / "m.h5")
     metric = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["metric"]
-    assert (metric["kind"], metric["metrics"]) == ("weights" if form == "diag" else "matrix", 1)
+    assert (metric["kind"], metric["metrics"]) == ("weights" if {"diag", "manhattan"} & {*options} else "matrix", 1)
     with load_model(tmp_path / "m.h5") as model:
         assert model.columns is not None
         L = model.cell(0)["map"].astype(float)

@@ -19,7 +19,7 @@ from localsvm.kernels import SUMS, Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import LARGEST_COST, SIZE, check_values, default_widths, manhattan_widths
-from localsvm.methods.option import cost_option, option, tolerance_option
+from localsvm.methods.option import cost_option, kernel_option, option, tolerance_option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
 
@@ -50,14 +50,7 @@ class KernelMethod(Method):
     costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
     by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
 
-    kernel: str = option(
-        "gaussian",
-        "-t",
-        "--kernel",
-        help="The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); manhattan: exp(-gamma sum_j "
-        "|x_j-y_j|); polynomial: (gamma x.y + coef0)^degree; linear: x.y.",
-        choices=("gaussian", "laplacian", "manhattan", "polynomial", "linear"),
-    )
+    kernel: str = kernel_option("gaussian", "laplacian", "manhattan", "polynomial", "linear")
     gamma: tuple[float, ...] = option(
         (),
         "-g",
@@ -67,7 +60,7 @@ class KernelMethod(Method):
     )
     cost: tuple[float, ...] = cost_option()
     degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
-    coef0: float = option(0.0, "--coef0", help="Constant coef0 of the polynomial kernel.")
+    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
     offset: bool = option(
         False, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )

@@ -3,7 +3,7 @@
 For each binary problem: f(x) = sum_i a_i exp(-|L(x - x_i)|^2) + b, the SVM with the squared hinge, a free offset and
 cost C. L and C are learned together from at most 8 000 rows (see localsvm/representations/svm_metric.py); then the SVM
 with this L and C is solved on all rows (see localsvm/solvers/squared_hinge.py). There is no grid. Problems of several
-classes have a metric each.
+classes have a metric each. With the Manhattan kernel exp(-sum_j w_j |x_j - x_ij|), the weights w are learned.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
+from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
-from localsvm.methods.option import option
+from localsvm.methods.option import kernel_option, option
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Pieces, floats32
 
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-FORMS = ("full", "diag", "sphere")
+AUTO, FULL, DIAG = "auto", "full", "diag"
+FORMS = (AUTO, FULL, DIAG, "sphere")
 RANK = "rank:"
 MOST_COLUMNS = 2000  # of a square matrix L: with more, a step takes seconds and the search gigabytes
 LBFGS_VECTORS = 34  # of the size of L, in float64: those of scipy's L-BFGS and around it
@@ -46,23 +48,38 @@ class SVML(Method):
     name: ClassVar[str] = "svml"
     learns_metric: ClassVar[bool] = True
 
+    kernel: str = kernel_option("gaussian", "manhattan", later=True)
     form: str = option(
-        "full",
+        AUTO,
         "--form",
         help="The linear map that svml learns. full: a square matrix; diag: a diagonal one; sphere: a multiple of the "
-        "identity; rank:R: a matrix with R rows.",
+        f"identity; rank:R: a matrix with R rows; auto: full, or diag with {opt.kernel('manhattan')}, which takes no "
+        "other.",
     )
     pull: float = option(
         0.1, "--pull", help="How strongly svml pulls its map back to where it began; 100 leaves the map as it was."
     )
 
     def __post_init__(self) -> None:
+        self.check_choices()
+        if self.form == AUTO:  # decided here: models keep a form that says what their map is
+            object.__setattr__(self, "form", DIAG if self.distance == "manhattan" else FULL)
         count = self.form.removeprefix(RANK)
         ranked = self.form.startswith(RANK) and count.isdecimal() and int(count) >= 1
         if self.form not in FORMS and not ranked:
             raise OptionError(f"{opt.form(self.form)}: choose one of {', '.join(FORMS)} or rank:R, as rank:2")
+        if self.distance == "manhattan" and self.form != DIAG:
+            raise OptionError(
+                f"{opt.form(self.form)}: {opt.kernel(self.kernel)} learns a weight for each feature, and no other map; "
+                f"give {opt.form(DIAG)}, or leave it out"
+            )
         if not 0.0 <= self.pull < math.inf:
             raise OptionError(f"{opt.pull} must be a number from 0, not {self.pull:g}")
+
+    @property
+    def distance(self) -> str:
+        """Distance of the kernel; see `Method`."""
+        return "manhattan" if self.kernel == "manhattan" else "euclidean"
 
     @property
     def shift_invariant(self) -> bool:
@@ -80,7 +97,7 @@ class SVML(Method):
 
     def height(self, columns: int) -> int:
         """Number of rows of a stored map; a diagonal has one."""
-        if self.form == "full":
+        if self.form == FULL:
             return columns
         return min(columns, int(self.form.removeprefix(RANK))) if self.form.startswith(RANK) else 1
 
@@ -102,14 +119,14 @@ class SVML(Method):
 
         models = [fit.solution.model for fit in fits]
         state = pack_models(cell.X, cell.Y, models)
-        state["map"] = np.concatenate([fit.solution.L for fit in fits])
+        state["map"] = np.concatenate([fit.solution.map for fit in fits])
         return Fitted(state, report_of(models, cell))
 
     def predictor(self, state: State, target: Target, n_features: int) -> MappedPredictor:
         """Decision functions of a saved cell."""
         from localsvm.methods.kernel.systems.mapped import MappedPredictor
 
-        return MappedPredictor(self.form, state, target, n_features)
+        return MappedPredictor(Kernel(self.kernel, 1.0), self.form, state, target, n_features)
 
     def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
         """The maps of so many models, one below the other as a state has them, each as a metric."""
@@ -129,14 +146,15 @@ class SVML(Method):
         def rows(lengths: Lengths) -> Any:
             return lengths["m"] * self.height(int(lengths["features"]))
 
-        return {**expansion_pieces(dense), "map": floats32(rows, "features")}
+        least = 0.0 if self.distance == "manhattan" else -math.inf
+        return {**expansion_pieces(dense), "map": floats32(rows, "features", low=least)}
 
     def check(self, size: CellSize) -> None:
         """Refuse a map that would be too large, or have more rows than columns."""
-        if self.form == "full" and size.width > MOST_COLUMNS:
+        if self.form == FULL and size.width > MOST_COLUMNS:
             raise OptionError(
-                f"{opt.form('full')} learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
-                f"{size.width:,}; give {opt.form('diag')} or rank:10"
+                f"{opt.form(FULL)} learns a square matrix for at most {MOST_COLUMNS:,} columns, and there are "
+                f"{size.width:,}; give {opt.form(DIAG)} or rank:10"
             )
         if self.form.startswith(RANK) and int(self.form.removeprefix(RANK)) > size.width:
             raise OptionError(

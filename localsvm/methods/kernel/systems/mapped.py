@@ -1,4 +1,6 @@
-"""Kernel expansions over linearly mapped rows, f(x) = sum_i a_i exp(-|L(x - x_i)|^2) + b, each model with its own L.
+"""Kernel expansions over linearly mapped rows, f(x) = sum_i a_i k(Lx, Lx_i) + b, each model with its own L.
+
+The kernel k(z, z') of mapped rows is exp(-|z - z'|^2), or the Manhattan one exp(-sum_j |z_j - z'_j|).
 
 Support vectors are kept as they are in the data, so that models share them, and are mapped on first use. A map has the
 form of `-m svml --form`: with "diag" and "sphere" it is a diagonal, kept as one row; otherwise a matrix (rows, d).
@@ -20,15 +22,15 @@ from localsvm.representations.landmarks import project
 from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
-GAUSSIAN = Kernel("gaussian", 1.0)
 DIAGONALS = ("diag", "sphere")
 
 
 class MappedPredictor:
-    """The decision functions of one cell from its saved arrays. form: the option --form."""
+    """The decision functions of one cell from its saved arrays. kernel: of mapped rows; form: the option --form."""
 
-    def __init__(self, form: str, state: State, target: Target, n_features: int) -> None:
-        self._form, self._state, self._target, self._features = form, state, target, n_features
+    def __init__(self, kernel: Kernel, form: str, state: State, target: Target, n_features: int) -> None:
+        self._kernel, self._form = kernel, form
+        self._state, self._target, self._features = state, target, n_features
         models = len(state["model_bias"])
         self._maps = np.ascontiguousarray(state["map"], np.float32).reshape(models, -1, n_features)
         self._known: dict[int, ExpansionPredictor] = {}
@@ -63,7 +65,7 @@ class MappedPredictor:
             part |= support_state(support, np.arange(support.shape[0]))
             part |= {"coef": state["coef"][span], "coef_index": np.arange(support.shape[0], dtype=np.int32)}
             part["coef_ptr"] = np.asarray([0, support.shape[0]])
-            self._known[model] = ExpansionPredictor(part, GAUSSIAN, self._target, support.shape[1])
+            self._known[model] = ExpansionPredictor(part, self._kernel, self._target, support.shape[1])
         return self._known[model]
 
 

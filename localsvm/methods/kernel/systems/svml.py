@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, between, rows_of
 from localsvm.data.blocks.dealing import Mates
-from localsvm.kernels import SQUARES
+from localsvm.kernels import Kernel
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, columns_of, double_base, transform_double
 from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.kernel.svml import SVML
 from localsvm.methods.kernel.systems.expansion import KernelModel, pack_models
-from localsvm.methods.kernel.systems.mapped import GAUSSIAN, MappedPredictor, mapped, stored
+from localsvm.methods.kernel.systems.mapped import mapped, stored
 from localsvm.methods.random import stream
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
+from localsvm.representations.svm_kernels import MAP_KERNELS
 from localsvm.representations.svm_metric import MOST_ROWS, Learned, ProblemRows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve
@@ -33,7 +34,7 @@ Floats = NDArray[np.float64]
 class MetricSolution:
     """A map (rows, d) float32 as it is stored, and the expansion over the mapped rows."""
 
-    L: Dense
+    map: Dense
     model: KernelModel
 
 
@@ -52,7 +53,7 @@ class MetricSystem(System):
     """The problems of a cell, each with a metric of its own."""
 
     def __init__(self, method: SVML, cell: Cell) -> None:
-        self.method, self.cell = method, cell
+        self.method, self.cell, self.kernel = method, cell, MAP_KERNELS[method.kernel]
 
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[MetricSolution | None], roughness: float
@@ -66,23 +67,24 @@ class MetricSystem(System):
 
         def values(i: int, c: int, rows: slice) -> Floats:
             solution = solutions[i][c]
-            state = pack_models(cell.X, cell.Y, [solution.model]) | {"map": solution.L}
-            predictor = MappedPredictor(method.form, state, cell.target, cell.X.shape[1])
+            state = pack_models(cell.X, cell.Y, [solution.model]) | {"map": solution.map}
+            predictor = method.predictor(state, cell.target, cell.X.shape[1])
             return predictor.values(between(cell.X, rows.start, rows.stop))[:, 0]
 
         fill_held_out(cell, jobs, out, values)
 
     def _solve(self, job: Job) -> MetricSolution:
-        cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
+        method, cell, of_mapped = self.method, self.cell, self.kernel.of_mapped
+        y, weight = cell.Y[:, job.problem], cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
         learned = self._learn(taken, y[taken], weight[taken], job)
-        L = stored(learned.L, self._columns, cell.X.shape[1], self.method.form)
+        M = stored(self.kernel.map_of(learned.L), self._columns, cell.X.shape[1], method.form)
         cost = learned.cost * weight[taken]
-        solution = solve(kernel_of(mapped(rows_of(cell.X, taken), L, self.method.form)), y[taken], cost)
+        solution = solve(matrix_of(of_mapped, mapped(rows_of(cell.X, taken), M, method.form)), y[taken], cost)
         gap = solution.gap(y[taken], cost) / max(float(cost.sum()), np.finfo(np.float64).tiny)
         report = DualReport(0.0, gap, 0.0, solution.bias, learned.solved + 1, solution.converged)
         rows, coef = taken[solution.support], solution.coef[solution.support]
-        return MetricSolution(L, KernelModel(job.problem, job.fold, GAUSSIAN, learned.cost, gap, report, rows, coef))
+        return MetricSolution(M, KernelModel(job.problem, job.fold, of_mapped, learned.cost, gap, report, rows, coef))
 
     def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
         """Learn the map over the columns that have values, from the rows `taken` of this problem."""
@@ -92,11 +94,12 @@ class MetricSystem(System):
         index = parts or [np.arange(min(len(y), MOST_ROWS))]
         dense = [columns_of(rows_of(cell.X, taken[i]), self._columns).astype(np.float64) for i in index]
         centre = dense[0].mean(axis=0) if len(dense[0]) else 0.0
-        L0 = first_map(method.form, method.height(cell.X.shape[1]), dense[0], cell.X.shape[1])
+        columns = cell.X.shape[1]
+        L0 = self.kernel.of_map(first_map(method.form, method.height(columns), dense[0], columns))
         if parts is None:
             return Learned(L0, 1.0, 0)
         train, validation, check = (ProblemRows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
-        return learn(train, validation, check, L0, method.pull)
+        return learn(train, validation, check, L0, method.pull, self.kernel)
 
     @cached_property
     def _mates(self) -> Mates | None:
@@ -109,13 +112,13 @@ class MetricSystem(System):
         return active_columns(self.cell.X)
 
 
-def kernel_of(X: Examples) -> Floats:
-    """Kernel exp(-|x - x'|^2) of mapped rows, in float64."""
+def matrix_of(kernel: Kernel, X: Examples) -> Floats:
+    """Kernel matrix of mapped rows, in float64."""
     if few_entries(X):
-        base = base_of(X, X, SQUARES)
+        base = base_of(X, X, kernel.base)
     else:
         rows = columns_of(X, active_columns(X))
-        base = double_base(rows, rows, SQUARES)
+        base = double_base(rows, rows, kernel.base)
     np.fill_diagonal(base, 0.0)
-    transform_double(GAUSSIAN, base, base)
+    transform_double(kernel, base, base)
     return base
