@@ -21,8 +21,9 @@ from localsvm.engines.base import CoarseRows, Drawn
 from localsvm.errors import DataError, ModelError, RunError
 from localsvm.kernels import blocks
 from localsvm.kernels._kernels import LEVELS, simd_level
-from localsvm.methods.base import FitReport, Prepared, Purpose, View
+from localsvm.methods.base import Prepared, Purpose, View
 from localsvm.methods.cell import Cell
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel import method as kernel_method
 from localsvm.methods.kernel.svm import KernelSVM

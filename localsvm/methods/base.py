@@ -11,9 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from localsvm.errors import OptionError
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Grid
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
@@ -142,26 +143,6 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FitReport:
-    """Summary of a fitted cell.
-
-    Attributes
-    ----------
-    models, iterations : in all; iterations in the solver's own unit.
-    not_converged, largest_gap : models that did not reach their tolerance; duality gap in the method's `gap_unit`.
-    support_vectors : rows that are one in any model.
-    support : those of each class, in the order of the target's labels; () where that is not known.
-    """
-
-    models: int = 0
-    iterations: int = 0
-    not_converged: int = 0
-    largest_gap: float = 0.0
-    support_vectors: int = 0
-    support: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Fitted:
     """A fitted cell: the arrays that the model file keeps, and what the summary reports."""
 
@@ -216,7 +197,16 @@ class Method(ABC):
     @property
     def distance(self) -> str:
         """Distance that the method measures by, "euclidean" or "manhattan"."""
-        return "euclidean"
+        return self.distances[0]
+
+    @property
+    def distances(self) -> tuple[str, ...]:
+        """Distances that it may measure by; the first one, unless another is chosen."""
+        return ("euclidean",)
+
+    def measuring(self, distance: str) -> Self:
+        """The method, with the distance settled, of those that it may measure by."""
+        return self
 
     @property
     def shift_invariant(self) -> bool:
@@ -234,6 +224,10 @@ class Method(ABC):
         column: a file's arrays by name.
         """
         return []
+
+    def default_cell_size(self, rows: int) -> int:
+        """Default of -c, the most rows of a cell, for so many rows in all."""
+        return 2000
 
     def default_select(self, n_classes: int) -> str:
         """Default of --select: "vote", where the fold models are kept, for two classes, and "refit" for more."""

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
+from localsvm.methods.base import Fit, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import CostOptions, check_neighbours, most_first
 from localsvm.methods.option import option

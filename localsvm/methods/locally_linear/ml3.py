@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
+from localsvm.methods.base import Fit, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import LinearOptions
 from localsvm.methods.option import are_whole, cost_option, option, solver_option

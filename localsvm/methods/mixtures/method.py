@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from localsvm.errors import OptionError
-from localsvm.methods.base import Fit, FitReport, Fitted, Prepared, State, View
+from localsvm.methods.base import Fit, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import MeanLoss, most_first
 from localsvm.methods.locally_linear.clustered import Restarted

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.methods.base import FitReport
+from localsvm.methods.fit_report import FitReport
 from localsvm.runs.cells.shared import SharedCells
 from localsvm.runs.cells.work import CellReport, CellResult
 from localsvm.selection.cross_validation import Point, Scores

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dealing import Mates
 from localsvm.data.blocks.shared import ExamplesHandle, Handle
 from localsvm.kernels.scratch import Scratch
-from localsvm.methods.base import WHOLE, FitReport, Fitted, Method, State
+from localsvm.methods.base import WHOLE, Fitted, Method, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
 from localsvm.selection.search import Search

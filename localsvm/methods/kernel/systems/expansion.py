@@ -15,8 +15,9 @@ from localsvm.kernels import SQUARES, SUMS, Kernel
 from localsvm.kernels._kernels import Expansion
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, transform_double
-from localsvm.methods.base import FitReport, State
+from localsvm.methods.base import State
 from localsvm.methods.cell import Cell
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.saved import table
 from localsvm.solvers._smo import DualReport
 from localsvm.store.pieces import Length, Piece, Pieces, floats32, floats64, index, pointer

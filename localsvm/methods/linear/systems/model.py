@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples, thinned
-from localsvm.methods.base import WHOLE, FitReport, Fitted, State
+from localsvm.methods.base import WHOLE, Fitted, State
 from localsvm.methods.cell import Job
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.linear.rows import LinearRepresentation
 from localsvm.solvers.linear import LinearSolution
 from localsvm.solvers.stochastic import Descended

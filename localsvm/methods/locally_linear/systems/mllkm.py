@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, between, dense_rows
 from localsvm.kernels.gram import active_columns, columns_of
-from localsvm.methods.base import WHOLE, Fit, FitReport, Fitted, Prepared, Purpose, State, System
+from localsvm.methods.base import WHOLE, Fit, Fitted, Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
+from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Values
 from localsvm.methods.locally_linear.mllkm import LocallyLinearKernels
 from localsvm.methods.locally_linear.systems.mllkm_online import OnePass
