@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 from cell_memory import peak, random_data
 
-from localsvm.data.blocks.dataset import size_of
+from localsvm.data.blocks.dataset import is_dense, size_of
 from localsvm.engines.memory import Memory
+from localsvm.features.ranks import Ranks
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.representations.metric_learning import LearningPlan
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation import metric as measuring
 from localsvm.runs.preparation.demand import Demand
+from localsvm.runs.preparation.metric import tries_ranks
 from localsvm.threads import Threads
 
 
@@ -43,8 +45,8 @@ def shorten() -> None:
 class Short(LearningPlan):
     """A plan of few steps."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__(names, weight_steps=2, matrix_steps=4, near_steps=11)
+    def __init__(self) -> None:
+        super().__init__(weight_steps=2, matrix_steps=4, near_steps=11)
 
 
 def main() -> None:
@@ -56,14 +58,15 @@ def main() -> None:
     data = random_data(kind, rows, columns, entries)
     with Threads(jobs) as threads:
         Demand(Memory(data, Asked(UNBOUNDED.bytes)), config, threads).metric(np.unique(data.y))
+    ranks = Ranks.fit(np.asarray(data.X)) if tries_ranks(config, is_dense(data.X), columns) else None
     held = size_of(data.X) + data.y.nbytes
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
     with Threads(jobs) as threads:
-        measured = measuring.measure(data, config, threads)
-        if measured.metric is not None:
+        measured = measuring.measure(data, config, threads, ranks)
+        if measured.metric is not None and ranks is None:  # rows with ranks are another phase
             measured.metric.apply(data.X, in_place=True)
     print(Asked.need, held + peak() - before)
 

@@ -279,7 +279,8 @@ def of_metric(base: Path) -> Iterator[Damage]:
 
 def _learned(asked: str, learned: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in ("none", "auto", "full", "rank:9", "rank:0", "nonsense", 3):
-        yield f"metric {name}", {"metric": name}
+        if name != asked:
+            yield f"metric {name}", {"metric": name}
         yield f"name {name}", {"learned": learned | {"name": name}}
         yield f"metric and name {name}", {"metric": name, "learned": learned | {"name": name}}
     for key in learned:

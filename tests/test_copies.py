@@ -17,7 +17,7 @@ from localsvm.data.writers.libsvm import write
 from localsvm.methods import methods
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
-from localsvm.representations.metric import EUCLIDEAN
+from localsvm.representations.metric import EUCLIDEAN, Geometry
 from localsvm.representations.metric_choice import tested as judged_by
 from localsvm.representations.svm_metric import split
 from localsvm.runs.config import TrainingConfig
@@ -124,11 +124,11 @@ def test_a_metric_that_learned_copies_by_heart_is_not_chosen() -> None:
     """Paired tests know that a row and its copy tell as much as one row."""
     rng = np.random.default_rng(3)
     difference = rng.normal(-0.1, 1.0, 400)
-    once = {EUCLIDEAN: np.zeros((2, 400)), "diag": np.stack([difference, difference])}
+    once = {Geometry(): np.zeros((2, 400)), Geometry(form="diag"): np.stack([difference, difference])}
     both = {name: np.tile(values, 2) for name, values in once.items()}
-    alone = judged_by(once, np.ones(400))
-    np.testing.assert_allclose(judged_by(both, np.ones(800), Mates(np.tile(np.arange(400), 2))).z, alone.z)
-    np.testing.assert_allclose(judged_by(both, np.ones(800)).z, np.sqrt(2) * np.asarray(alone.z))
+    alone = judged_by(once, 1, np.ones(400))
+    np.testing.assert_allclose(judged_by(both, 1, np.ones(800), Mates(np.tile(np.arange(400), 2))).z, alone.z)
+    np.testing.assert_allclose(judged_by(both, 1, np.ones(800)).z, np.sqrt(2) * np.asarray(alone.z))
 
 
 def test_parts_of_svml_share_no_row() -> None:

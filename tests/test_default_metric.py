@@ -10,10 +10,10 @@ from unittest.mock import Mock
 import h5py
 import numpy as np
 import pytest
-from command_line import POINTS, error, invoke
+from command_line import error, invoke
 from scipy import sparse
 
-from localsvm.cli.metric_report import metric_text
+from localsvm.cli.metric_report import geometry_text
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.engines.memory import Memory
@@ -21,6 +21,7 @@ from localsvm.estimators import LocalSVC, load
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.representations.metric import Geometry
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
@@ -33,6 +34,7 @@ from localsvm.store.model import load_partition
 from localsvm.threads import ALONE, Threads
 
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
+COSTS = ("-C", "0.3,3")  # gammas would be of one distance, and the other one not be tried
 
 
 def rows(n: int = 240, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -68,30 +70,34 @@ def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Pat
     """All commands and the classifier learn the metric of --metric auto by default, and divide into the same cells."""
     common = ("-P", "voronoi", "-c", 80, "-j", 1, "-q")
     for name, options in (("default", ()), ("auto", ("--metric", "auto"))):
-        invoke("train", *common, *POINTS, *options, file, tmp_path / f"{name}.h5")
+        invoke("train", *common, *COSTS, *options, file, tmp_path / f"{name}.h5")
         invoke("partition", *common, *options, file, tmp_path / f"{name}.cells.h5")
-    classifier = LocalSVC(partition="voronoi", cell_size=80, gamma=[0.5, 4.0], cost=[0.3, 3.0]).fit(*rows())
+    classifier = LocalSVC(partition="voronoi", cell_size=80, cost=[0.3, 3.0]).fit(*rows())
     classifier.save(tmp_path / "python.h5")
     manifests, models = [], ("default.h5", "auto.h5", "python.h5")
     for model in models:
         with h5py.File(tmp_path / model) as model_file:
-            assert json.loads(model_file.attrs["config"])["learned"]["name"] == "diag"
+            config = json.loads(model_file.attrs["config"])
+            chosen = Geometry.of(config["learned"]["name"])
+            assert chosen is not None and (chosen.distance, chosen.form) == ("manhattan", "diag")
+            assert config["method"]["kernel"] == "manhattan"
             manifest = json.loads(model_file.attrs["manifest"])
         manifests.append({key: value for key, value in manifest.items() if key.startswith(("/metric/", "/cells/"))})
     assert manifests[0] == manifests[1] == manifests[2] and "/metric/weights" in manifests[0]
     given = [read_given(tmp_path / name).measured for name in ("default.h5", "default.cells.h5", "auto.cells.h5")]
     assert all(np.array_equal(each.metric.values, given[0].metric.values) for each in given if each.metric)
     assert len({tuple(load_partition(tmp_path / f"{n}.cells.h5").sizes.tolist()) for n in ("default", "auto")}) == 1
-    table = json.loads(invoke("cv", "--json", *common, *POINTS, file).stdout)
+    table = json.loads(invoke("cv", "--json", *common, *COSTS, file).stdout)
     assert table["metric"] == given[0].description and table["config"]["metric"] == "auto"
 
 
 def test_what_was_trained_is_told_and_kept(file: Path, tmp_path: Path) -> None:
     """A model says which metric it has, so that a refit of its classifier is of the same kind."""
     reported = invoke("train", "-g", 1, "-C", 1, "-j", 1, file, tmp_path / "auto.h5").stderr
-    assert re.search(r"\nmetric      auto: diag; [\d.]+ % errors on held-out rows, ", reported)
+    found = r"\ngeometry    Euclidean distance, .*learned .*\(error on fresh rows [\d.]+ -> [\d.]+ %\)\n"
+    assert re.search(found, reported)
     reported = invoke("train", "-g", 1, "-C", 1, "-j", 1, "--metric", "none", file, tmp_path / "none.h5").stderr
-    assert "metric" not in reported
+    assert "metric" not in reported and "geometry" not in reported
     assert [load(tmp_path / f"{name}.h5").metric for name in ("auto", "none")] == ["auto", "none"]
 
 
@@ -124,17 +130,20 @@ def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(measuring, "_labelled", Mock(side_effect=AssertionError("a metric was tried")))
     X, y = wide()
     measured = measure(Dataset(X, y), TrainingConfig(), ALONE)
-    assert measured.metric is None and measuring_bytes(X, "auto", 2, 4) == 0
+    assert measured.metric is None and measuring_bytes(X, TrainingConfig(), 2, 4) == 0
     values = []
     for metric in (None, "none"):
         X, y = wide()
         summary = train(Dataset(X, y), TrainingConfig(POINT, metric=metric), tmp_path / f"{metric}.h5")
         with LocalModel(tmp_path / f"{metric}.h5") as model:
             values.append(model.decision_function(wide()[0]))
-        reported = summary.metric and metric_text(summary.metric)
-        assert reported == (None if metric else "auto: none (too many columns to try one)")
+        reported = summary.metric and geometry_text(summary.metric)
+        assert reported == (None if metric else "Euclidean distance (too many columns to try one)")
     np.testing.assert_array_equal(*values)
-    assert "\nmetric      auto: none (too many columns to try one)\n" in invoke("inspect", tmp_path / "None.h5").stdout
+    assert (
+        "\ngeometry    Euclidean distance (too many columns to try one)\n"
+        in invoke("inspect", tmp_path / "None.h5").stdout
+    )
 
 
 def test_wide_rows_are_those_of_many_values_in_a_sample() -> None:
@@ -163,7 +172,7 @@ def test_rows_without_classes_are_divided_as_without(labels: str, tmp_path: Path
 def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, tmp_path: Path) -> None:
     X, y = rows(6000, 40)
     config = TrainingConfig(POINT)
-    need = [measuring_bytes(X, "auto", 2, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
+    need = [measuring_bytes(X, config, 2, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
     room = UNBOUNDED.bytes - UNBOUNDED.room
     with Threads(3) as threads:
         engines = [Memory(Dataset(X, y), Budget(room + bytes)) for bytes in need]

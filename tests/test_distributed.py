@@ -16,10 +16,11 @@ from localsvm.data.writers.libsvm import write
 from localsvm.engines import base, spark, text_parts
 from localsvm.engines.spark import Spark
 from localsvm.errors import DataError, LocalSVMError, OptionError, RunError
+from localsvm.features import ranks
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.partition import two_step
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation import metric as measuring
+from localsvm.runs.preparation import draws
 from localsvm.runs.summary import Summary
 from localsvm.runs.train import train
 
@@ -129,9 +130,10 @@ def test_what_cannot_be_done_in_parts_is_refused(options: dict[str, Any], messag
 
 
 def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts send the driver samples whose rows together are a fixed number."""
+    """Parts send the driver samples of a fixed number of rows, to sketch cells, and to learn metric and ranks from."""
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 100)
-    monkeypatch.setattr(measuring, "MOST_LEARN", 60)
+    monkeypatch.setattr(draws, "MOST_LEARN", 60)
+    monkeypatch.setattr(ranks, "SAMPLE", 80)
     monkeypatch.setattr(base, "BLOCK_VALUES", 20)
     plain(tmp_path / "rows", 3000)
     text, config = Parts(tmp_path / "rows", [1000, 2000]), replace(COARSE, metric="auto", coarse_size=1000)
@@ -144,13 +146,12 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path, monkey
 
     monkeypatch.setattr(text, "each", kept)
     train_text(text, config, tmp_path / "m.h5")
-    _, parts = sent  # of the two passes
-    samples = [
-        [part.y for reduced in parts for values in reduced.nodes.values() for part in values[2 + i]] for i in (0, 1)
-    ]
+    _, parts, *_ = sent  # the first pass counts
+    nodes = [values for reduced in parts for values in reduced.nodes.values()]
+    drawn = [sum(len(part.y) for values in nodes for part in values[i]) for i in (3, 4, 5)]  # behind three sums
     loose = sum(len(block.y) for reduced in parts for block in reduced.ends)
-    drawn = [sum(map(len, sample)) for sample in samples]
-    assert drawn[0] + loose < 200 and drawn[1] + loose < 120 and loose <= 2 * len(parts) * 30
+    assert all(0 < rows + loose < bound for rows, bound in zip(drawn, (200, 120, 160), strict=True))
+    assert loose <= 2 * len(parts) * 30
     with h5py.File(tmp_path / "m.h5") as model:
         assert "fresh" not in model.get("metric", ())
 

@@ -22,6 +22,7 @@ from localsvm.engines.base import Block, CoarseRows, Digest, Drawn, Engine, Labe
 from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
 from localsvm.engines.spark import Spark
+from localsvm.features import ranks
 from localsvm.methods import methods
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
@@ -34,6 +35,7 @@ from localsvm.runs.preparation import prepare as preparing
 from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
+EITHER = KernelSVM(cost=(1.0,))  # of either distance, as no gamma is given
 COARSE = TrainingConfig(FAST, "voronoi", 60, coarse_size=250, metric="none")
 ENGINES = ("memory", "disk", "spark")
 
@@ -89,6 +91,12 @@ def repeated(path: Path) -> None:
     write(path, X, np.concatenate([y, y, np.where(np.arange(200) % 3 == 0, 1.0, -1.0)]))
 
 
+def tails(path: Path) -> None:
+    """Write rows of which ranks are of use: a few are so far away that all others are one point."""
+    Z = np.random.default_rng(0).standard_normal((600, 3))
+    write(path, np.exp(3 * Z), np.where(Z[:, 0] * Z[:, 1] > 0, 1.0, -1.0))
+
+
 CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
     "plain": (plain, {}),
     "zscore": (plain, {"scale": "zscore"}),
@@ -115,6 +123,11 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
     "a matrix": (far, {"metric": "full", "partition": "kmeans"}),
     "a baseline": (plain, {"metric": "nca", "scale": "zscore", "scoring": "tpr-tnr"}),
     "one coarse cell": (plain, {"coarse_size": None, "metric": "auto"}),
+    "ranks": (far, {"views": "ranks"}),
+    "ranks, a matrix": (with_gaps, {"views": "ranks", "metric": "full", "scale": "zscore"}),
+    "ranks of wide rows": (wide, {"views": "ranks", "scale": "zscore", "method": LinearSVM(cost=(0.1, 1.0))}),
+    "any geometry": (tails, {"method": EITHER, "metric": "auto", "folds": 2}),
+    "any geometry, one coarse cell": (tails, {"method": EITHER, "metric": "auto", "folds": 2, "coarse_size": None}),
     "one cell": (plain, {"coarse_size": None, "partition": None, "cell_size": 1000}),
 }
 
@@ -126,10 +139,13 @@ def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch
     config, file = replace(COARSE, **options), tmp_path / "rows"
     make(file)
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(ranks, "SAMPLE", 300)
     monkeypatch.setattr(base, "BLOCK_VALUES", 150)
     summaries = {kind: train(engine(kind, file, config), config, tmp_path / f"{kind}.h5") for kind in ENGINES}
     for number, ends in enumerate([(), (1, 499)]):
         summaries[str(number)] = train(engine("spark", file, config, ends), config, tmp_path / f"{number}.h5")
+    if make is tails:
+        assert summaries["memory"].metric is not None and "ranks" in summaries["memory"].metric["name"]
     for kind, summary in summaries.items():
         assert manifest(tmp_path / f"{kind}.h5") == manifest(tmp_path / "memory.h5"), kind
         assert replace(summary, seconds={}) == replace(summaries["memory"], seconds={}), kind

@@ -18,6 +18,7 @@ from strangers import of_metric, sign
 from localsvm import LocalSVC
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.blocks.shift import Shift
+from localsvm.data.readers.libsvm import read
 from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
@@ -149,6 +150,28 @@ def test_a_chain_is_moved_to_another_origin() -> None:
     assert replace(old, scaling=Scaling("std", np.ones(2, np.float32))).read_from(shift).scaling.offset is None
 
 
+@pytest.mark.parametrize("far_first", [True, False])
+def test_ranks_mean_the_same_however_rows_are_read(far_first: bool, tmp_path: Path) -> None:
+    """Ranks of a file are those of the values, whether a column is read from an origin, or was when they were found."""
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    X[:, 1] = 1000.0 + 0.5 * X[:, 1]
+    files = tmp_path / "far", tmp_path / "wide"
+    for file in files:
+        lines = [f"{1 if a * c > 0 else -1} 1:{a!r} 2:{b!r} 3:{c!r}\n" for a, b, c in X.tolist()]
+        file.write_text("".join(lines + ["1 1:1 2:1 3:1\n"] * (file.name == "wide")))
+    learns, uses = files if far_first else files[::-1]
+    config = replace(POINT, metric="diag", views="ranks")
+    partition_only(read(learns, shifts=True), config, tmp_path / "cells.h5")
+    given = read_given(tmp_path / "cells.h5")
+    trained(read(uses, shifts=True), given, tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        chains = [given.chain, model.chain]
+        assert [chain.reading.shift is not None for chain in chains] == [far_first, not far_first]
+        ranks = [np.asarray(chain.viewed(chain.scaled(X)))[:, 3:] for chain in chains]
+        assert ranks[0][:, 1].std() > 0.8
+        np.testing.assert_allclose(ranks[1], ranks[0], atol=0.1)
+
+
 def test_a_journal_belongs_to_the_metric(tmp_path: Path) -> None:
     one, other = (read_given(learned(tmp_path, "diag", scale)) for scale in ("std", "zscore"))
     same = replace(other, options=one.options)
@@ -165,7 +188,7 @@ def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
     data = rows()
     data.y = np.random.default_rng(5).permutation(data.y)  # auto keeps the Euclidean metric
     partition_only(data, replace(POINT, metric="auto"), tmp_path / "auto.h5")
-    with pytest.raises(ModelError, match="--metric auto kept the Euclidean one"):
+    with pytest.raises(ModelError, match="no metric in this file, as --metric auto chose none"):
         read_given(tmp_path / "auto.h5")
     (tmp_path / "text").write_text("1 1:1\n")
     with pytest.raises(ModelError, match="not a localsvm model or partition"):
@@ -173,21 +196,22 @@ def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast(1)
-@pytest.mark.parametrize("metric", ["diag", "rank:2"])
+@pytest.mark.parametrize("metric", ["diag", "rank:2", "auto"])
 @pytest.mark.parametrize("kind", ["model", "partition"])
 def test_metrics_of_strangers(metric: str, kind: str, tmp_path: Path) -> None:
     """Damaged metrics are refused in one line, by all that open such a file."""
-    base, path = learned(tmp_path, metric), tmp_path / "stranger.h5"
+    n = 240 if metric == "auto" else 60  # enough to choose one
+    base, path = learned(tmp_path, metric, n=n), tmp_path / "stranger.h5"
     if kind == "model":
         base = tmp_path / "model.h5"
-        train(rows(), replace(POINT, metric=metric), base)
+        train(rows(n=n), replace(POINT, metric=metric), base)
     wrong, tried = [], 0
     for damage in of_metric(base):
         if damage.kind in ("all 0", "all largest"):  # a metric of no use
             continue
         damage.make(base, path)
         tried += 1
-        for use in (read_given, LocalModel if kind == "model" else lambda p: divide(rows(), POINT, p)):
+        for use in (read_given, LocalModel if kind == "model" else lambda p: divide(rows(n=n), POINT, p)):
             try:
                 use(path)
             except ModelError as error:

@@ -83,7 +83,7 @@ def test_estimates_for_many_pairs_of_few_rows_each() -> None:
 # metric, kind, rows, columns, entries a row, threads
 METRICS = (
     ("diag", "dense", 20_000, 100, 0, 1), ("full", "dense", 20_000, 100, 0, 1), ("full", "dense", 1500, 500, 0, 1),
-    ("rank:3", "dense", 20_000, 100, 0, 1), ("auto", "dense", 10_000, 60, 0, 2),
+    ("rank:3", "dense", 20_000, 100, 0, 1), ("auto", "dense", 10_000, 60, 0, 2), ("auto", "dense", 40_000, 20, 0, 1),
     ("diag", "sparse", 10_000, 3000, 10, 1), ("diag", "sparse", 3000, 20_000, 60, 1),
     ("nca", "dense", 4000, 10, 0, 1),
 )  # fmt: skip

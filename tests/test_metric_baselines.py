@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from localsvm.data.blocks.dataset import Dataset, sparse_examples
 from localsvm.errors import OptionError
-from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, learned_by
 from localsvm.representations.itml import Pairs, draw, project
 from localsvm.representations.lmnn import TargetNeighbours, lmnn
 from localsvm.runs.config import TrainingConfig
@@ -138,7 +138,7 @@ def test_lmnn_lowers_its_loss_below_that_of_every_multiple_of_the_euclidean_metr
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wide_feature_of_noise_is_seen_through(name: str) -> None:
     (X, codes), (Z, truth) = noisy(200, 1), noisy(1000, 2)
-    M = BASELINES[name](X, codes, rng())
+    M = learned_by(name, X, codes, rng())
     assert M.shape == (3, 3)
 
     def wrong(map_: np.ndarray) -> float:
@@ -159,7 +159,7 @@ def test_a_wide_feature_of_noise_is_seen_through(name: str) -> None:
     ids=["one class", "equal rows", "one row"],
 )
 def test_where_nothing_can_be_learned_it_is_euclidean(name: str, X: np.ndarray, codes: np.ndarray) -> None:
-    M = BASELINES[name](X, codes, rng())
+    M = learned_by(name, X, codes, rng())
     assert pytest.approx(np.eye(3), abs=1e-9) == M @ M.T
 
 
@@ -173,7 +173,7 @@ def test_odd_rows_give_a_finite_metric(name: str, factor: float) -> None:
     X[0] *= 1e3
     X = factor * np.column_stack([X, X[:, 0], np.ones(60)])
     codes = np.where(np.isin(np.arange(60), (7, 25)), 4, 1)
-    M = BASELINES[name](X, codes, rng())
+    M = learned_by(name, X, codes, rng())
     assert np.all(np.isfinite(M))
     assert np.abs(M).max() > 0.0
 

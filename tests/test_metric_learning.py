@@ -22,7 +22,7 @@ from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.distances import DISTANCES
-from localsvm.representations.metric_choice import choose, stratified_folds
+from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
@@ -37,6 +37,7 @@ from localsvm.threads import ALONE, Threads
 
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
 GRID = KernelSVM(gamma=(0.5,), cost=(0.3, 3.0))
+EITHER = KernelSVM(cost=(0.3, 3.0))  # of either distance, as no gamma is given
 USUAL = measuring.CHOICE_PLAN
 
 
@@ -45,7 +46,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let metrics be learned in few steps, by small samples."""
     plan = LearningPlan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
     monkeypatch.setattr(measuring, "CHOICE_PLAN", plan)
-    monkeypatch.setattr(measuring, "LearningPlan", lambda names: LearningPlan(names, 60, 12, 12, 6))
+    monkeypatch.setattr(measuring, "LearningPlan", lambda: LearningPlan(60, 12, 12, 6))
     measuring.LearningPlan.rng = LearningPlan.rng  # type: ignore[attr-defined]
 
 
@@ -159,8 +160,9 @@ def test_folds_without_rows_choose_nothing() -> None:
     X, y = rows(4)
     data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
     folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
-    choice = choose(data, np.arange(4), folds, measuring.CHOICE_PLAN, 0, ALONE)
-    assert (choice.name, choice.best, choice.loss) == ("none", "none", ())
+    for options, name in ((Options(), "none"), (Options(("manhattan",), (True,)), "manhattan+ranks")):
+        choice, course = choose(dict.fromkeys(options.views, data), folds, options, measuring.CHOICE_PLAN, 0, ALONE)
+        assert (choice.name, choice.best, choice.loss, course) == (name, "none", (), None)
 
 
 def test_balanced_classes_weigh_the_same_when_a_metric_is_learned() -> None:
@@ -235,7 +237,7 @@ def test_models_are_the_same_for_any_jobs_and_after_a_resume(name: str, tmp_path
     metric, options, thinned = RUNS[name]
     dense, y = rows(classes=3)
     X = thin(dense) if thinned else dense
-    config = TrainingConfig(GRID, metric=metric, folds=3, **options)
+    config = TrainingConfig(EITHER if metric == "auto" else GRID, metric=metric, folds=3, **options)
     weight = 0.5 + np.arange(240) % 2
     for jobs in (1, 2):
         summary = trained(tmp_path / f"{jobs}.h5", X, y, config, weight=weight, resources=Resources(jobs=jobs))
@@ -259,7 +261,7 @@ def test_models_are_the_same_for_any_jobs_and_after_a_resume(name: str, tmp_path
 @pytest.mark.parametrize("metric", ["full", "diag", "rank:1", "auto"])
 def test_a_partition_file_gives_the_same_model(metric: str, tmp_path: Path) -> None:
     X, y = rows()
-    config = TrainingConfig(GRID, "voronoi", 80, metric=metric, folds=3)
+    config = TrainingConfig(EITHER if metric == "auto" else GRID, "voronoi", 80, metric=metric, folds=3)
     partition_only(Dataset(X.copy(), y), config, tmp_path / "p.h5")
     for name, file in (("with", tmp_path / "p.h5"), ("without", None)):
         trained(tmp_path / f"{name}.h5", X, y, config, partition_file=file)
@@ -353,7 +355,8 @@ def test_rows_at_the_edge(name: str, tmp_path: Path) -> None:
     X, y = edges()[name]
     for metric in ("auto", "diag") if name == "sparse" else ("auto", "diag", "rank:1" if len(y) % 3 else "full"):
         for scale in ("std", "none"):
-            config = TrainingConfig(GRID, metric=metric, scale=scale, folds=2, probability=scale == "std")
+            method = EITHER if metric == "auto" else GRID
+            config = TrainingConfig(method, metric=metric, scale=scale, folds=2, probability=scale == "std")
             summary = trained(tmp_path / "m.h5", X, y, config)
             assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
             with LocalModel(tmp_path / "m.h5") as model:
@@ -391,10 +394,13 @@ def test_hard_rows_give_finite_models_without_a_warning(
     monkeypatch.setattr(measuring, "choose", tried)
     X, y = hard()[name]
     X = X.astype(np.float32)
-    summary = trained(tmp_path / "m.h5", X, y, TrainingConfig(GRID, metric=metric, folds=3, probability=True))
+    method = EITHER if metric == "auto" else GRID
+    summary = trained(tmp_path / "m.h5", X, y, TrainingConfig(method, metric=metric, folds=3, probability=True))
     assert summary.cv_error is not None and 0.0 <= summary.cv_error <= 1.0
     if metric == "auto":
-        assert tried.call_args.args[3].names == (("diag",) if name == "1000 columns" else ("diag", "full"))
+        views, _, options, *_ = tried.call_args.args
+        assert options.matrix == (name != "1000 columns") and options.distances == ("euclidean", "manhattan")
+        assert tuple(views) == options.views == ((False,) if name == "1000 columns" else (False, True))
     with LocalModel(tmp_path / "m.h5") as model:
         assert np.isfinite(model.decision_function(X.copy())).all()
         assert_allclose(model.probabilities(X.copy()).sum(axis=1), 1.0)

@@ -21,6 +21,7 @@ from localsvm.engines import base, disk
 from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, OptionError, RunError
+from localsvm.features import ranks
 from localsvm.features.scaling import MODES
 from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.kernel.svm import KernelSVM
@@ -37,6 +38,7 @@ from localsvm.runs.preparation.given import read_given
 from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
+EITHER = KernelSVM(cost=(0.3, 3.0))  # of either distance, as no gamma is given
 CELLS = TrainingConfig(FAST, "voronoi", 30, metric="none", coarse_size=150)
 ROWS = 700
 
@@ -47,6 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(base, "BLOCK_VALUES", 200)
     monkeypatch.setattr(disk, "WRITTEN", 150)
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(ranks, "SAMPLE", 300)
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / "scratch"))
 
@@ -119,6 +122,9 @@ def test_every_scaling_is_the_same(scale: str, kind: str, tmp_path: Path) -> Non
         {"metric": "full"},
         {"metric": "rank:2"},
         {"metric": "nca"},
+        {"views": "ranks"},
+        {"views": "ranks", "metric": "diag", "probability": True},
+        {"metric": "auto", "method": EITHER},
         {"repeats": 2, "probability": True},
         {"repeats": 2, "coarse_size": 150, "metric": "diag"},
         {"select": "refit", "balanced": True},
@@ -167,7 +173,7 @@ def test_a_given_metric_is_the_same(narrow: bool, metric: str, kind: str, tmp_pa
 
 @pytest.mark.fast(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("options", [{"metric": "diag"}, {"coarse_size": 150}], ids=str)
+@pytest.mark.parametrize("options", [{"metric": "diag"}, {"views": "ranks"}, {"coarse_size": 150}], ids=str)
 def test_cells_and_tables_are_the_same(options: dict[str, Any], kind: str, tmp_path: Path) -> None:
     """Cells of lsvm-partition and tables of lsvm-cv are those of a run in memory."""
     file, config = text(tmp_path / "rows.txt", kind), replace(CELLS, **options)

@@ -25,6 +25,7 @@ FRESH = {  # what the golden models of the first version have not
     "report": (DENSE, "-m svm -g 1 -C 1,10 -v 3 -P kmeans -c 20"),
     "repeats": (DENSE, "-m linear -C 1 -P chunks -c 30 --repeats 2"),
     "columns": (SPARSE, "-m svm -g 0.1 -C 1"),
+    "ranks": (DENSE, "-m svm -g 1 -C 1 --views ranks --metric diag"),
 }
 # what HDF5's own checks find as well, and what an accident could do
 BY_CHANCE = CHUNKS | {

@@ -82,7 +82,7 @@ def test_one_fold_stands_in_where_five_have_not_run() -> None:
 
 def test_a_metric_that_only_turns_and_stretches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     turned = 7.0 * np.linalg.qr(np.random.default_rng(2).standard_normal((2, 2)))[0]
-    monkeypatch.setitem(svml.BASELINES, "turn", lambda X, codes, rng: turned)
+    monkeypatch.setattr(svml, "learned_by", lambda name, X, codes, rng: turned)
     X, y = svml.generated(90)
     Z = np.random.default_rng(1).standard_normal((200, 2))
     expected = METHODS["Euclidean 3-fold"](X, y)(Z)

@@ -123,7 +123,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
         fit("letter", "localsvm auto", 2.0), fit("letter", "LightGBM chosen", 5.0),
         fit("satimage", "localsvm auto", 9.0), fit("satimage", "LightGBM", 7.0),
         fit("magic", "localsvm none", 12.2), fit("letter", "localsvm none", 4.0), fit("satimage", "localsvm none", 7.5),
-        fit("magic", "localsvm auto x3", 10.0), fit("letter", "localsvm auto x3", 1.9),
+        fit("magic", "localsvm high", 10.0), fit("letter", "localsvm high", 1.9),
         fit("covtype", "localsvm auto", 2.0), fit("covtype", "LightGBM", 9.0),
         Fit("satimage", "xRFM", 0, "failed", "No module named 'xrfm'"),
         Fit("letter", "XGBoost", 0, "timeout", "over 600 s"),
@@ -141,7 +141,7 @@ def test_the_page_says_who_wins_and_what_is_missing() -> None:
     assert "was run, on 1: covtype (2.00 and 9.00, LightGBM)" in text and "3 sets. By the figure alone" in text
     assert "- Not run at all, so far: usps, XGBoost chosen" in text
     assert "makes fewer errors on letter (2.00 and 4.00); more errors on satimage (9.00 and 7.50)." in text
-    assert "With `--repeats 3` it wins on 2 (letter, magic) of the 2 sets where that was run." in text
+    assert "With `--effort high` it wins on 2 (letter, magic) of the 2 sets where that was run." in text
     assert "- XGBoost: over 600 s: letter; not run: satimage; over 600 s on letter: covtype." in text
     assert "- xRFM failed with the message: No module named 'xrfm'" in text
 

@@ -7,7 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.metric_report import metric_text, weights_of, weights_text
+from localsvm.cli.metric_report import geometry_text, weights_of, weights_text
 from localsvm.cli.reporting import (
     calibration_text,
     features_text,
@@ -34,6 +34,7 @@ def describe(model: Model) -> dict[str, Any]:
         "config": model.config,
         "labels": model.labels.tolist(),
         "scaling": model.scaling[0],
+        "ranks": None if model.ranks is None else len(model.ranks["columns"]),
         "metric": weights_of(model),
         "partition": model.partition[0],
         "repeats": model.config.get("repeats", 1),
@@ -106,6 +107,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
+    ranks = "" if facts["ranks"] is None else f", ranks of {facts['ranks']:,}"
     created = f", {facts['created']}" if facts["created"] else ""
     lines = [
         ("file", f"{facts['file']}, {facts['bytes']:,} bytes, checksums agree"),
@@ -114,7 +116,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
         ("selection", f"{_selection(facts, config)}, seed {config['seed']}{weights}"),
         (
             "features",
-            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {facts['scaling']}",
+            f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {facts['scaling']}{ranks}",
         ),
         *_metric(facts, every),
         (
@@ -142,7 +144,7 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
 
 def _metric(facts: dict[str, Any], every: bool) -> list[tuple[str, str]]:
     learned, metric = facts["config"].get("learned"), facts["metric"]
-    lines = [("metric", metric_text(learned))] if learned else []
+    lines = [("geometry", geometry_text(learned))] if learned else []
     if metric and metric["metrics"] > 1:
         lines.append(("metric", f"{metric['metrics']:,}, of problems, folds or cells; the weights are their means"))
     return lines + (weights_text(metric["weights"], every) if metric else [])

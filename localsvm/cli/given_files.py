@@ -11,9 +11,9 @@ from localsvm.cli.paths import seekable
 if TYPE_CHECKING:
     from localsvm.runs.preparation.given import Given
 
-FIXED_BY_METRIC = {"scale": "--scale", "metric": "--metric"}
+FIXED_BY_METRIC = {"scale": "--scale", "metric": "--metric", "views": "--views"}
 FIXED_BY_PARTITION = {"partition": "-P", "cell_size": "-c", "coarse_size": "--coarse-size", **FIXED_BY_METRIC}
-EARLIER = {"metric": "none", "coarse_size": None}  # values of a partition file that does not name them
+EARLIER = {"metric": "none", "views": "none", "coarse_size": None}  # values of a partition file that does not name them
 PARTITION, METRIC = "--partition-file", "--metric-file"
 
 

@@ -25,10 +25,9 @@ Floats = NDArray[np.float64]
 
 def weights(shown: Shown, path: str, force: bool) -> None:
     """Draw the weights of the features, the largest first, MOST_BARS at most."""
-    importance, names = shown.metric.importance(), [str(number) for number in shown.numbers.tolist()]
-    if shown.encoding is not None:
-        named = named_weights(shown.encoding, shown.numbers - 1, importance)
-        names, importance = [name for name, *_ in named], np.asarray([weight for *_, weight in named])
+    named = named_weights(shown.numbers, shown.ranked, shown.metric.importance(), shown.encoding)
+    names = [item.get("name") or str(item["feature"]) for item in named]
+    importance = np.asarray([item["weight"] for item in named])
     order = np.argsort(-importance, kind="stable")[:MOST_BARS]
     wide = sum(len(names[i]) for i in order) > MOST_CHARACTERS
     with plotting.figure_in(path, force) as figure:

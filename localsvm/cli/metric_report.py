@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from localsvm.features.encoding import Encoding
+    from localsvm.representations.metric import Geometry
     from localsvm.store.model import Model
 
 SHOWN = 10  # weights, unless all are asked for
 
 
-def metric_text(learned: Mapping[str, Any]) -> str:
-    """Text on how a metric was chosen.
+def geometry_text(learned: Mapping[str, Any]) -> str:
+    """Text on what rows are measured by, and how that was chosen.
 
     learned : the option `learned` of a model's config, or the report of a `runs.preparation.metric.Measured`.
     """
@@ -22,13 +23,23 @@ def metric_text(learned: Mapping[str, Any]) -> str:
 
 
 def _choice_text(learned: Mapping[str, Any]) -> str:
-    name = learned["name"]
-    if learned["best"] == "none":
-        return f"auto: none ({learned.get('why', 'too few rows to try one')})"
-    if name == "none":
-        return f"auto: none (a learned one, {learned['best']}, was tried and is not better)"
-    without, error = (f"{100 * value:.3g}" for value in learned["error"])
-    return f"auto: {name}; {error} % errors on held-out rows, {without} % without it"
+    from localsvm.representations.metric import Geometry
+
+    name, best = learned["name"], learned["best"]
+    chosen = _words(Geometry.of(name) or Geometry())
+    if best == "none":
+        return f"{chosen} ({learned.get('why', 'too few rows to try another')})"
+    before, after = (f"{100 * value:.3g}" for value in learned["error"])
+    if name != best:
+        return f"{chosen} (nothing else was clearly better)"
+    return f"{chosen} (error on fresh rows {before} -> {after} %)"
+
+
+def _words(geometry: Geometry) -> str:
+    strength = "" if geometry.strength == 1 else f" to the power {geometry.strength:g}"
+    learned = {"diag": f"learned weights{strength}", "full": "learned matrix"}.get(geometry.form)
+    parts = [f"{geometry.distance.capitalize()} distance", "rank view" if geometry.ranks else None, learned]
+    return ", ".join(part for part in parts if part)
 
 
 def weights_of(model: Model) -> dict[str, Any] | None:
@@ -46,37 +57,57 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     metric, numbers = metrics[0], features_of(model.columns, model.config)
     weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
     table = model.config.get("table")
-    if table is None:
-        items = [{"feature": number, "weight": w} for number, w in zip(numbers.tolist(), weights.tolist(), strict=True)]
-    else:
-        weighed = named_weights(Encoding.from_dict(table), numbers - 1, weights)
-        items = [{"feature": number + 1, "weight": weight, "name": name} for name, number, weight in weighed]
+    encoding = None if table is None else Encoding.from_dict(table)
+    ranked: Any = [] if model.ranks is None else model.ranks["columns"]
     return {
         "kind": metric.kind,
         "dimensions": metric.rank,
         "metrics": len(metrics),
-        "weights": sorted(items, key=lambda item: -item["weight"]),
+        "weights": sorted(named_weights(numbers, ranked, weights, encoding), key=lambda item: -item["weight"]),
     }
 
 
-def named_weights(encoding: Encoding, columns: Any, weights: Any) -> list[tuple[str, int, float]]:
-    """Weights of a table by name: of a column of few levels the root mean square; with the first feature of each.
+def named_weights(numbers: Any, ranked: Any, weights: Any, encoding: Encoding | None) -> list[dict[str, Any]]:
+    """Weights of the features and of their ranks: of each the feature's number, the weight, and a name.
 
-    columns, weights : (d,) numbers of the features that a metric has, from 0, and their weights.
+    Parameters
+    ----------
+    numbers : (d,) the numbers of the features in data files; of a table, from 1.
+    ranked : (r,) places among them of those that have ranks.
+    weights : (d + r,)
+    encoding : of a table, whose names features have then; of a column of few levels, the root mean square is told. None
+        for features without names.
     """
-    of = dict(zip(columns.tolist(), weights.tolist(), strict=True))
-    named = []
-    for name, numbers in encoding.weighed:
-        known = [of[number] for number in numbers if number in of]
-        if known:
-            named.append((name, numbers[0], (sum(weight * weight for weight in known) / len(known)) ** 0.5))
+    d = len(numbers)
+    named = _of_features(numbers, weights[:d], encoding)
+    named += [
+        {**item, "ranks": True, "name": f"ranks of {item.get('name') or _feature(item)}"}
+        for item in _of_features(numbers[ranked], weights[d:], encoding)
+    ]
     return named
+
+
+def _of_features(numbers: Any, weights: Any, encoding: Encoding | None) -> list[dict[str, Any]]:
+    of = dict(zip(numbers.tolist(), weights.tolist(), strict=True))
+    if encoding is None:
+        return [{"feature": number, "weight": weight} for number, weight in of.items()]
+    named = []
+    for name, places in encoding.weighed:
+        known = [of[place + 1] for place in places if place + 1 in of]
+        if known:
+            weight = (sum(weight * weight for weight in known) / len(known)) ** 0.5
+            named.append({"feature": places[0] + 1, "weight": weight, "name": name})
+    return named
+
+
+def _feature(item: Mapping[str, Any]) -> str:
+    return f"feature {item['feature']}"
 
 
 def weights_text(weights: Sequence[Mapping[str, Any]], every: bool) -> list[tuple[str, str]]:
     """Lines of a table: the weights, the largest first; the first SHOWN, or every one."""
     shown = weights if every else weights[:SHOWN]
-    names = [item.get("name") or f"feature {item['feature']}" for item in shown]
+    names = [item.get("name") or _feature(item) for item in shown]
     lines = [f"{item['weight']:<9.4g} {name}" for item, name in zip(shown, names, strict=True)]
     if len(weights) > len(shown):
         lines.append(f"and {len(weights) - len(shown):,} more: --all")

@@ -46,6 +46,8 @@ PARTITIONS = ("none", "chunks", "voronoi", "kmeans", "voronoi-manhattan", "kmean
 SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
+VIEWS = ("none", "ranks", "auto")
+EFFORTS = ("low", "normal", "high")
 METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
 
@@ -107,8 +109,17 @@ cell_size = option(
     "-c",
     "--cell-size",
     type=CellSizeType(),
-    show_default="2000",
+    show_default="for svm 10000, with more than 10000 rows 10^8 over their number, but 4000 at least; else 2000",
     help="No cell has more training rows than this. (It is not LIBSVM's -c: the cost is -C.)",
+    group=Group.PARTITION,
+)
+effort = option(
+    "--effort",
+    type=Names(EFFORTS),
+    show_default="normal",
+    help="The time that training may take, for a user who leaves the rest alone. low: Euclidean distances and cells of "
+    "2000 rows, in about a fifth of the time, with up to twice the errors; high: cells of twice the rows, in two to "
+    "four times the time, with up to a tenth of the errors less. What -c and --metric say stays.",
     group=Group.PARTITION,
 )
 coarse_size = option(
@@ -134,16 +145,26 @@ metric = option(
     type=MetricName(METRICS),
     show_default="for svm with a kernel of distances, auto; else none",
     help="Learn a metric before the rows are divided. diag: a weight for each feature; full: a matrix; rank:R: a "
-    "matrix onto R dimensions; auto: weights or a matrix, which are kept only if rows held out from the learning are "
-    "predicted better with them; nca, itml, lmnn: published metrics, to compare with.",
+    "matrix onto R dimensions; auto: the Euclidean or the Manhattan distance, ranks or none, weights or a matrix, by "
+    "what predicts rows best that were held out from the learning; nca, itml, lmnn: published metrics, to compare "
+    "with.",
+    group=Group.PARTITION,
+)
+views = option(
+    "--views",
+    type=Names(VIEWS),
+    show_default="auto",
+    help="What columns of dense rows have beside them. none: nothing; ranks: each column of more than 9 values the "
+    "normal scores of its values, which say where they stand among those of the training data; auto: ranks, if "
+    "--metric auto chooses them, and up to 256 columns.",
     group=Group.PARTITION,
 )
 metric_file = option(
     "--metric-file",
     metavar="FILE",
     type=FileName(),
-    help="Use the metric of FILE, a model or a partition file, and the scaling before it; --metric and --scale are "
-    "left out then.",
+    help="Use the metric of FILE, a model or a partition file, and the scaling before it; --metric, --views and "
+    "--scale are left out then.",
     group=Group.PARTITION,
 )
 folds = option(
@@ -242,7 +263,7 @@ partition_file = option(
     metavar="FILE",
     type=FileName(),
     help="Use the cells, the scaling and the metric of FILE, which lsvm-partition wrote for the same data; -P, -c, "
-    "--scale and --metric are left out then.",
+    "--scale, --metric and --views are left out then.",
     group=Group.PARTITION,
 )
 zero_based = option(
@@ -314,7 +335,7 @@ def plot(what: str) -> Decorator:
     )
 
 
-partitioning = together(partition, cell_size, coarse_size, scale, metric, metric_file)
+partitioning = together(partition, cell_size, coarse_size, effort, scale, metric, views, metric_file)
 selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)
 cluster = together(backend, master)

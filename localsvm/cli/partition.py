@@ -8,7 +8,7 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
-from localsvm.cli.metric_report import metric_text
+from localsvm.cli.metric_report import geometry_text
 from localsvm.cli.paths import check_outputs, seekable
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
@@ -66,11 +66,11 @@ def partition(
             divided = partition_only(engine, config, output, force, threads, memory, progress, given)
     sizes, metric = divided.sizes, divided.metric
     if plot:
-        plotting.cell_sizes(sizes, config.cell_size, plot, force)
+        plotting.cell_sizes(sizes, divided.cell_size, plot, force)
     if as_json:
         report = {"output": output, "sizes": sizes.tolist(), "spread": sizes_table(sizes), "metric": metric}
         print_json("partition", report)
     else:
         if metric and not quiet:
-            click.echo(f"metric      {metric_text(metric)}", err=True)
+            click.echo(f"geometry    {geometry_text(metric)}", err=True)
         click.echo("\n".join(f"{name:<10}{value:g}" for name, value in sizes_table(sizes).items()))

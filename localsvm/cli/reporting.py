@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm import __version__
-from localsvm.cli.metric_report import metric_text
+from localsvm.cli.metric_report import geometry_text
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     return table_text(
         [
             ("data", data),
-            *([("metric", metric_text(summary.metric))] if summary.metric else []),
+            *([("geometry", geometry_text(summary.metric))] if summary.metric else []),
             ("partition", _partition_text(summary)),
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),

@@ -73,8 +73,8 @@ def train(
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
     TRAIN_FILE is LIBSVM text or a table (CSV), or - for stdin. Without MODEL_FILE, train.libsvm gives train.model.h5
-    beside it; - is stdout. Without options: one cell up to 2000 rows, Voronoi cells of at most 2000 beyond; features
-    divided by their deviations, a learned metric if it predicts held-out rows better, gamma and C by cross-validation.
+    beside it; - is stdout. Without options: one cell up to 10000 rows, Voronoi cells beyond; features divided by their
+    deviations; distance, ranks and metric by what predicts held-out rows best; gamma and C by cross-validation.
     """
     from localsvm.runs import train as training
     from localsvm.runs.cells.schedule import Resources

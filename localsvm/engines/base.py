@@ -133,6 +133,12 @@ class Drawn(NamedTuple):
         """The rows after a step."""
         return self._replace(X=step(self.X))
 
+    def at(self, places: NDArray[np.intp]) -> Drawn:
+        """Some of the rows, by their places."""
+        weight = None if self.weight is None else self.weight[places]
+        group = None if self.group is None else self.group[places]
+        return Drawn(self.numbers[places], rows_of(self.X, places), self.y[places], weight, group)
+
     @property
     def dataset(self) -> Dataset:
         """Data set of the rows, without their numbers."""

@@ -64,8 +64,8 @@ SMALLEST_CELL = 10  # as on the command line
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
 RUN = (
-    "partition", "cell_size", "coarse_size", "scale", "metric", "folds", "grid", "select", "multiclass", "scoring",
-    "probability",
+    "partition", "cell_size", "coarse_size", "effort", "scale", "metric", "views", "folds", "grid", "select",
+    "multiclass", "scoring", "probability",
     "repeats",
 )  # fmt: skip
 
@@ -367,7 +367,7 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kinds = {field.name: str(field.type) for field in fields(TrainingConfig)}
         given = {name: typed(name, getattr(self, name), kinds[name]) for name in RUN if name != "folds"}
         given |= _folds(self.folds)
-        if given["cell_size"] < SMALLEST_CELL:
+        if given["cell_size"] is not None and given["cell_size"] < SMALLEST_CELL:
             raise ParameterError(f"cell_size must be at least {SMALLEST_CELL}, not {self.cell_size!r}")
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):

@@ -55,12 +55,21 @@ COMMON: dict[str, Parameter] = {
         '"none", "chunks", "voronoi" or "kmeans": how to divide the space into cells. None: one cell up to cell_size '
         "rows, and Voronoi cells beyond if the method divides.",
     ),
-    "cell_size": Parameter(2000, "cell_size", "int", "No cell has more training rows than this."),
+    "cell_size": Parameter(
+        None, "cell_size", "int or None",
+        "No cell has more training rows than this. None: for LocalSVC 10,000, with more rows 10^8 over their number, "
+        "but 4,000 at least; else 2,000.",
+    ),
     "coarse_size": Parameter(
         None, "coarse_size", "int or None",
         "About how many rows a coarse cell has. Coarse cells are found on a sample of the rows, and each is divided "
         "into cells by itself. None: up to 131,072 rows (or 64 cells, if that is more) are one coarse cell; more rows "
         "are divided into several of a fixed size.",
+    ),
+    "effort": Parameter(
+        "normal", "effort", "str",
+        'The time that training may take, where cell_size and metric are None: "low", Euclidean distances and cells of '
+        '2,000 rows; "normal"; "high", cells of twice the rows.',
     ),
     "scale": Parameter(
         "std", "scale", "str",
@@ -70,9 +79,14 @@ COMMON: dict[str, Parameter] = {
     "metric": Parameter(
         None, "metric", "str or None",
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
-        'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", weights or a matrix if rows held out from '
-        'the learning are predicted better with it, or "nca", "itml", "lmnn", published ones to compare with. None: '
-        '"auto" for LocalSVC with a kernel of distances, else "none".',
+        'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", the distance, the view of the columns and '
+        'the metric that predict rows best that were held out from the learning, or "nca", "itml", "lmnn", published '
+        'ones to compare with. None: "auto" for LocalSVC with a kernel of distances, else "none".',
+    ),
+    "views": Parameter(
+        "auto", "views", "str",
+        'What columns of dense rows have beside them: "none", "ranks", the normal scores of their values among those '
+        'of training, or "auto", ranks if metric="auto" chooses them.',
     ),
     "metric_file": Parameter(
         None, "metric_file", "str or None",

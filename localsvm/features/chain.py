@@ -21,6 +21,7 @@ from localsvm.features.base import Transform
 from localsvm.features.columns import KeptColumns
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.features.origin import Origin
+from localsvm.features.ranks import Ranks
 from localsvm.features.scaling import CENTRED, Scaling
 from localsvm.store.pieces import Unsound
 
@@ -36,12 +37,14 @@ class Chain:
     ----------
     origin, columns : those that readers do.
     scaling : of the columns that are left.
+    ranks : beside the scaled columns; None where there are none.
     metric : None for the Euclidean one.
     """
 
     columns: KeptColumns
     origin: Origin = field(default_factory=Origin)
     scaling: Scaling = field(default_factory=lambda: Scaling("none"))
+    ranks: Ranks | None = None
     metric: Metric | None = None
 
     @classmethod
@@ -52,7 +55,8 @@ class Chain:
     @property
     def steps(self) -> tuple[Transform, ...]:
         """All transforms, in their order."""
-        return (self.origin, self.columns, self.scaling, *(() if self.metric is None else (self.metric,)))
+        views = (self.ranks, self.metric)
+        return (self.origin, self.columns, self.scaling, *(view for view in views if view is not None))
 
     @property
     def width(self) -> int:
@@ -65,9 +69,14 @@ class Chain:
         return self.columns.columns(self.width)
 
     @property
+    def viewed_columns(self) -> int:
+        """Number of columns before the metric."""
+        return self.features if self.ranks is None else self.ranks.columns(self.features)
+
+    @property
     def mapped_columns(self) -> int:
         """Number of columns that methods see."""
-        return self.features if self.metric is None else self.metric.columns(self.features)
+        return self.viewed_columns if self.metric is None else self.metric.columns(self.viewed_columns)
 
     @property
     def dense(self) -> bool:
@@ -92,7 +101,7 @@ class Chain:
         return self.mapped(scaled, in_place=in_place or _apart(scaled, X))
 
     def scaled(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
-        """Rows that `apply` gives, but without the metric."""
+        """Rows that `apply` gives, but without ranks and metric."""
         if read:
             return self.scaling.apply(X, in_place=in_place)
         if X.shape[1] != self.width:
@@ -101,23 +110,38 @@ class Chain:
         return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
 
     def mapped(self, X: Examples, *, in_place: bool = False) -> Examples:
-        """Scaled rows after the metric."""
-        return X if self.metric is None else self.metric.apply(X, in_place=in_place)
+        """Scaled rows after ranks and metric."""
+        seen = self.viewed(X)
+        return seen if self.metric is None else self.metric.apply(seen, in_place=in_place or seen is not X)
+
+    def viewed(self, X: Examples) -> Examples:
+        """Scaled rows with their ranks, which the metric is of."""
+        return X if self.ranks is None else self.ranks.apply(X)
+
+    @property
+    def ranked(self) -> NDArray[np.int64]:
+        """Columns, among those that are known, that have ranks."""
+        return np.empty(0, np.int64) if self.ranks is None else self.ranks.ranked
 
     def read_from(self, shift: Shift | None) -> Self:
         """Chain for rows that were read from another origin, which the scaling makes up for.
 
-        Where it does not centre, scaled rows are shifted all alike.
+        Where it does not centre, scaled rows are shifted all alike, and so are the knots of the ranks.
         """
         origin = Origin.fit(shift, self.columns.kept, self.features)
         before, after = (np.zeros(self.features) if o.values is None else o.values for o in (self.origin, origin))
-        return replace(self, origin=origin, scaling=self.scaling.moved(after - before))
+        ranks = self.ranks
+        if ranks is not None and self.scaling.offset is None:
+            factor = 1.0 if self.scaling.factor is None else self.scaling.factor
+            ranks = ranks.moved((before - after) * factor)
+        return replace(self, origin=origin, scaling=self.scaling.moved(after - before), ranks=ranks)
 
     def state(self) -> dict[str, Any]:
-        """State that a file keeps, by the names of `store.model.write_model`: columns, scaling, metric."""
+        """State that a file keeps, by the names of `store.model.write_model`: columns, scaling, ranks, metric."""
         return {
             "columns": self.columns.kept,
             "scaling": (self.scaling.mode, self.scaling.state() | self.origin.state()),
+            "ranks": None if self.ranks is None else self.ranks.state(),
             "metric": None if self.metric is None else (self.metric.kind, self.metric.state()),
         }
 
@@ -127,16 +151,21 @@ class Chain:
         return {"features": self.features, "dense": self.dense} | width
 
     @classmethod
-    def from_state(cls, columns: KeptColumns, scaling: State, metric: Metric | None) -> Self:
+    def from_state(
+        cls, columns: KeptColumns, scaling: State, ranks: Ranks | None = None, metric: Metric | None = None
+    ) -> Self:
         """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
         mode, arrays = scaling
         features = columns.columns(columns.width)
         origin_values = None if mode == "row" else arrays.get(ORIGIN)  # rows of length 1 have none
         scaling_arrays = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
         origin = Origin.from_state(origin_values, columns.kept, features)
-        if metric is not None and metric.kind == MATRIX and not columns.dense:
+        chain = cls(columns, origin, Scaling.from_state(mode, scaling_arrays, features), ranks, metric)
+        if not chain.dense and metric is not None and metric.kind == MATRIX:
             raise Unsound("/metric: sparse rows have weights alone")
-        return cls(columns, origin, Scaling.from_state(mode, scaling_arrays, features), metric)
+        if not chain.dense and ranks is not None:
+            raise Unsound("/ranks: sparse rows have none")
+        return chain
 
 
 def _apart(rows: Examples, X: Any) -> bool:

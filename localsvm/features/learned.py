@@ -8,11 +8,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from localsvm.features.metric import MATRIX, WEIGHTS, Metric
-from localsvm.representations.metric import EUCLIDEAN, METRICS, RANK, check_metric
+from localsvm.representations.metric import EUCLIDEAN, METRICS, RANK, Geometry, check_metric
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Unsound
 
-CHOSEN_FROM = tuple(name for name in METRICS if name not in (EUCLIDEAN, "auto"))
 UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
 TESTED = ("loss", "error", "z", "bound")
 LEARNED = {"name": "str"}  # what the option `learned` says, ...
@@ -46,7 +45,7 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
     name = None if record is None else _check_record(record, asked)
     if (record is None) != (asked == EUCLIDEAN):
         raise Unsound("/@config: the option metric does not fit the option learned")
-    if (state is None) != (name in (None, EUCLIDEAN)):
+    if (state is None) != (name in (None, "")):
         raise Unsound("/metric is not what the option learned says")
     if state is None:
         return None
@@ -58,16 +57,18 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
 
 
 def _check_record(record: dict[str, Any], asked: Any) -> str:
-    """The name of the metric; Unsound unless it was learned as the option `metric` asked for."""
+    """The form of the metric, "" for none; Unsound unless it was learned as the option `metric` asked for."""
     check_options("/@config learned", record, LEARNED | (CHOICE if "best" in record else {}), {"why"})
     name, best = record["name"], record.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
             raise Unsound("/@config: the option metric does not fit the option learned")
-    elif asked != "auto" or best not in (EUCLIDEAN, *CHOSEN_FROM) or name not in (best, EUCLIDEAN):
+        return str(name)
+    chosen = Geometry.of(name)
+    if asked != "auto" or chosen is None or Geometry.of(best) is None or (name != best and chosen.form):
         raise Unsound("/@config: the option learned is no choice of a metric")
-    elif any(len(record[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
+    if any(len(record[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
         raise Unsound("/@config: the option learned has not two values for each test")
-    elif "why" in record and (best != EUCLIDEAN or record["why"] not in UNTRIED):
+    if "why" in record and (best != EUCLIDEAN or record["why"] not in UNTRIED):
         raise Unsound("/@config: the option learned has no reason of ours")
-    return str(name)
+    return chosen.form

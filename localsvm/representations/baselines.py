@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.representations.itml import itml
-from localsvm.representations.lmnn import lmnn
-from localsvm.representations.nca import nca
-
+BASELINES = ("nca", "itml", "lmnn")
 Baseline = Callable[[NDArray[np.float64], NDArray[np.intp], np.random.Generator], NDArray[np.float64]]
-BASELINES: dict[str, Baseline] = {"nca": nca, "itml": itml, "lmnn": lmnn}
 BASELINE_ROWS = 2000  # that one learns from: nca takes 5 s for so many of magic, and 60 s for twice as many
 MANY_CLASSES = "The number of unique classes"  # a warning of scikit-learn, which takes them for values of a regression
 
@@ -22,9 +19,10 @@ def learned_by(
     name: str, X: NDArray[np.float64], codes: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """The matrix (d, d) that a baseline learns from rows X (n, d) and their classes `codes` (n,)."""
+    learn: Baseline = getattr(import_module(f"localsvm.representations.{name}"), name)  # which takes long
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
-        return BASELINES[name](X, codes, rng)
+        return learn(X, codes, rng)
 
 
 def baseline_bytes(name: str, rows: int, features: int) -> int:

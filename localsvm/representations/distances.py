@@ -62,8 +62,19 @@ class Distance(ABC):
         """What `from_row` needs of each mapped row, (m,)."""
 
     @abstractmethod
+    def size(self, L: Floats) -> float:
+        """Size of a map: 1 where distances are as large as those of rows that are not mapped."""
+
     def sized(self, L: Floats) -> Floats:
-        """The map, at the scale at which distances are as large as those of rows that are not mapped."""
+        """The map, at the size 1."""
+        return np.asarray(L / self.size(L))
+
+    def raised(self, L: Floats, power: float) -> Floats:
+        """Weights to a power, at the size that they have: below 1 they differ less. A matrix stays as it is."""
+        if power == 1.0 or L.ndim == 2:
+            return L
+        raised = np.abs(L) ** power
+        return np.asarray(raised * (self.size(L) / self.size(raised)))
 
 
 class Euclidean(Distance):
@@ -97,9 +108,9 @@ class Euclidean(Distance):
         """Squared distances, without the norm of the one row."""
         return np.asarray(norms - 2.0 * (Z @ Z[row]))
 
-    def sized(self, L: Floats) -> Floats:
-        """Map whose squared entries sum up to the number of features."""
-        return np.asarray(L * np.sqrt(len(L) / np.square(L).sum()))
+    def size(self, L: Floats) -> float:
+        """Root of the squared entries' sum over the number of features."""
+        return float(np.sqrt(np.square(L).sum() / len(L)))
 
 
 class Manhattan(Distance):
@@ -132,9 +143,9 @@ class Manhattan(Distance):
         """Distances."""
         return np.asarray(np.abs(Z - Z[row]).sum(axis=1))
 
-    def sized(self, L: Floats) -> Floats:
-        """Weights that sum up to the number of features."""
-        return np.asarray(L * (len(L) / L.sum()))
+    def size(self, L: Floats) -> float:
+        """Mean of the weights."""
+        return float(L.sum() / len(L))
 
 
 FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32

@@ -1,86 +1,85 @@
-"""Chooses a metric by rows that it did not see: the Euclidean one stays unless another is better by more than noise.
+"""Chooses the geometry of rows by rows that it did not see: the Euclidean one stays unless another is clearly better.
 
-Candidates are learned without each of FOLDS folds and judged by it.
+A geometry is a distance, a view of the columns, and a learned metric of some form and strength. Candidates are learned
+without each of some folds and judged by it; what is hopeless on the first folds costs no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
-from localsvm.partition import create
-from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
-from localsvm.representations.metric import EUCLIDEAN
-from localsvm.representations.metric_learning import (
-    LEAST_RIDGE,
-    MOST_RIDGE,
-    SAMPLE,
-    Course,
-    Floats,
-    LearningPlan,
-    MetricLearner,
-    Rows,
-    Ties,
-    centre_of,
-    learning_bytes,
-)
-from localsvm.solvers._ridge import RidgeLoss
+from localsvm.representations.distances import DISTANCES
+from localsvm.representations.metric import EUCLIDEAN, Geometry
+from localsvm.representations.metric_judging import CELL, FOLDS, MetricRows, Step, judged
+from localsvm.representations.metric_learning import Course, Floats, LearningPlan, Rows, learning_bytes
 from localsvm.threads import Threads
 
-FOLDS = 5
-CELL = 500  # rows of the cells in which metrics are judged
-TUNED = 4  # cells, by which the scale and the ridge of a metric are tuned, and at most half of all
 SHARE = 6  # a sample of a candidate is at most one in so many rows: on few rows it takes most of the time
-SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
-RISK = 0.05  # of leaving the Euclidean metric without a reason, all candidates together
-
-
-class MetricRows(NamedTuple):
-    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
-
-    ties, distance : see `MetricLearner`.
-    """
-
-    X: Examples
-    Y: Dense
-    weight: Floats
-    ties: Ties | None = None
-    distance: Distance = DISTANCES["euclidean"]
-
-    def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
-        """Learner from some of the rows; see `MetricLearner`."""
-        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, sample, check)
+FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
+FEW, HOPEFUL = 2, 2.0  # learned metrics that go on, and standard errors of the loss above the least one
+CLEAR = (-4.0, 1.0)  # z of the loss: beyond, the last folds would change nothing
+STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
+RISK = 0.05  # of leaving the Euclidean geometry without a reason, all candidates together
+MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
+WORSE = 1.0  # z of the error that a geometry of a clearly smaller loss may have
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The metric that was chosen.
+    """The geometry that was chosen.
 
     Attributes
     ----------
-    name : of the candidate; "none" for the Euclidean metric.
-    best : of the candidate with the least loss, chosen or not; "none" where none was tried. Then the
-        other fields are empty.
-    loss, error : (2,) the mean loss, and the share of wrong rows, by the Euclidean metric and by the best one.
+    name : label of the geometry; "none" for the Euclidean one, or the first that may be chosen.
+    best : of the best candidate, chosen or not; "none" where none was tried. Then the other fields are empty.
+    loss, error : (2,) the mean loss, and the share of wrong rows, by the first geometry and by the best one.
     z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
     bound : (2,) what each z has to be below.
     """
 
     name: str
     best: str
-    loss: tuple[float, ...]
-    error: tuple[float, ...]
-    z: tuple[float, ...]
-    bound: tuple[float, ...]
+    loss: tuple[float, ...] = ()
+    error: tuple[float, ...] = ()
+    z: tuple[float, ...] = ()
+    bound: tuple[float, ...] = ()
+
+    @property
+    def geometry(self) -> Geometry:
+        """The geometry of the name."""
+        geometry = Geometry.of(self.name)
+        assert geometry is not None, "a label"
+        return geometry
 
 
-NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN, (), (), (), ())
+NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Geometries that may be chosen.
+
+    Attributes
+    ----------
+    distances, views : whether rows have ranks; the first of each is of the geometry that stays unless another is
+        better.
+    matrix : whether a full metric is tried for the Euclidean distance.
+    """
+
+    distances: tuple[str, ...] = ("euclidean",)
+    views: tuple[bool, ...] = (False,)
+    matrix: bool = True
+
+    @property
+    def plain(self) -> list[Geometry]:
+        """Geometries without a learned metric, the first one first."""
+        return [Geometry(distance, ranks) for ranks in self.views for distance in self.distances]
 
 
 def stratified_folds(
@@ -100,137 +99,235 @@ def stratified_folds(
 
 
 def choose(
-    data: MetricRows, rows: Rows, folds: NDArray[np.int64], plan: LearningPlan, seed: int, threads: Threads,
-    mates: Mates | None = None,
-) -> Choice:  # fmt: skip
-    """Judge the candidates of a plan; where not every fold has rows, the Euclidean metric is the choice.
+    views: Mapping[bool, MetricRows], folds: NDArray[np.int64], options: Options, plan: LearningPlan, seed: int,
+    threads: Threads, mates: Mates | None = None,
+) -> tuple[Choice, Course | None]:  # fmt: skip
+    """Choose among geometries; where not every fold has rows, the first one is the choice.
+
+    What the first fold's learning of the metric has come to is returned, too, for steps that go on from there; None
+    without a metric.
 
     Parameters
     ----------
-    rows, folds : (m,) the rows that may be looked at, and their folds.
+    views : the rows (m, ...) that may be looked at, with and without ranks, as options say.
+    folds : (m,) of the rows.
     plan : what is learned.
     threads : of no influence on the result.
     mates : of the (m,) rows, which stay together; None where none do.
     """
+    first = options.plain[0]
     if len(np.unique(folds)) < FOLDS:
-        return NONE_TRIED
+        return replace(NONE_TRIED, name=first.label), None
+    trial = _Trial(views, folds, plan, seed, threads)
+    learned = [each._replace(form="diag") for each in options.plain]
+    trial.add([first, *learned], FIRST)
+    if options.matrix:
+        full = [each._replace(form="full") for each in learned if each.distance == "euclidean"]
+        trial.add(full, FIRST)
+        learned += full
+    judged_first = len(learned)
+    learned = trial.ordered(learned)[:FEW]
+    tried = learned + [weak for each in learned for weak in _weaker(each) if weak != first]
+    trial.add(tried, FIRST)
+    hopeful = trial.hopeful(tried)
+    trial.add([first, *hopeful], SECOND)
+    best = trial.weakest(trial.fewest(hopeful), hopeful)
+    tries = judged_first + len(tried) - len(learned)
+    choice = trial.tested(first, best, tries, mates)
+    if CLEAR[0] <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
+        trial.add([first, best], LAST)
+        choice = trial.tested(first, best, tries, mates)
+    return choice, trial.course(choice.geometry)
 
-    def of_fold(fold: int) -> dict[str, Floats]:
-        learning = rows[folds != fold]
-        learner = data.learner(learning, max(1, min(plan.sample, len(learning) // SHARE)), threads.check)
-        courses = {EUCLIDEAN: learner.beginning(plan.rng(seed, fold, 0))}
-        courses |= plan.candidates(learner, courses[EUCLIDEAN], seed, fold)
-        return {
-            name: judged(data, rows, folds == fold, course, seed, threads.check) for name, course in courses.items()
-        }
 
-    results = threads.map(of_fold, FOLDS)
-    order = np.concatenate([np.flatnonzero(folds == fold) for fold in range(FOLDS)])
-    same = None if mates is None else mates.of(order)
-    return tested(
-        {name: np.hstack([of[name] for of in results]) for name in results[0]}, data.weight[rows[order]], same
-    )
+def _weaker(geometry: Geometry) -> list[Geometry]:
+    """The same geometry with a weaker metric."""
+    if geometry.form != "diag":
+        return []
+    return [geometry._replace(strength=power) if power else geometry._replace(form="") for power in STRENGTHS]
 
 
-def choosing_bytes(rows: int, columns: int, dense: bool, plan: LearningPlan, threads: int) -> int:
+class _Trial:
+    """Candidates that are learned without some folds, and judged by these."""
+
+    def __init__(
+        self, views: Mapping[bool, MetricRows], folds: NDArray[np.int64], plan: LearningPlan, seed: int,
+        threads: Threads,
+    ) -> None:  # fmt: skip
+        self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
+        self._every = np.arange(len(folds), dtype=np.int64)
+        self._courses: dict[tuple[Geometry, int], Course] = {}
+        self._starts: dict[tuple[Geometry, int], Course] = {}
+        self._steps: dict[Geometry, Step] = {}
+        self._results: dict[Geometry, dict[int, Floats]] = {}  # of each fold (2, rows)
+
+    def add(self, candidates: Iterable[Geometry], folds: Sequence[int]) -> None:
+        """Judge candidates by some folds."""
+        todo = [(each, fold) for each in dict.fromkeys(candidates) for fold in folds]
+        todo = [(each, fold) for each, fold in todo if fold not in self._results.get(each, {})]
+        courses = list(dict.fromkeys((_source(each), fold) for each, fold in todo))
+        self._threads.map(lambda i: self._learn(*courses[i]), len(courses))
+        self._threads.map(lambda i: self._judge(*todo[i]), len(todo))
+
+    def course(self, geometry: Geometry) -> Course | None:
+        """What the first fold's learning has come to; None for a geometry without a metric."""
+        return self._courses[_source(geometry), FIRST[0]] if geometry.form else None
+
+    def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Candidates, the one of the least loss first."""
+        return sorted(candidates, key=lambda each: self._mean(each)[0])
+
+    def best(self, candidates: Iterable[Geometry]) -> Geometry:
+        """The candidate of the least loss."""
+        return self.ordered(candidates)[0]
+
+    def fewest(self, candidates: Sequence[Geometry]) -> Geometry:
+        """The candidate of the fewest errors, of those whose loss is within a standard error of the least one."""
+        best = self.best(candidates)
+        near = [each for each in candidates if self._above(each, best) <= 1.0]
+        return min(near, key=lambda each: self._mean(each)[1])
+
+    def hopeful(self, candidates: Sequence[Geometry]) -> list[Geometry]:
+        """The candidates whose loss is less than HOPEFUL standard errors above the least one."""
+        best = self.best(candidates)
+        return [each for each in candidates if self._above(each, best) < HOPEFUL]
+
+    def _above(self, candidate: Geometry, best: Geometry) -> float:
+        """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""
+        weight = self._views[best.ranks].weight[self._order(best)]
+        return float(paired(self._joined(candidate) - self._joined(best), weight / weight.sum())[0])
+
+    def weakest(self, best: Geometry, weaker: Iterable[Geometry]) -> Geometry:
+        """The weakest metric that differs from the best by its strength alone and is within a standard error of it."""
+        power = {each: each.strength if each.form else 0.0 for each in (best, *weaker)}
+        same = [each for each in weaker if each[:2] == best[:2] and best.form != "full" and power[each] < power[best]]
+        near = [each for each in same if self._above(each, best) <= 1.0]
+        return min(near, key=power.__getitem__, default=best)
+
+    def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
+        """Test the best candidate against the first geometry; see `tested`."""
+        order = self._order(first)
+        results = {each: self._joined(each) for each in (first, best)}
+        rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
+        always = (rows.weight / rows.weight.sum()) @ rows.Y  # what somebody answers who does not look at the columns
+        guess = np.square(np.maximum(0.0, 1.0 - rows.Y[order] * always)).sum(axis=1)
+        return tested(results, tries, rows.weight[order], same, guess)
+
+    def _learn(self, geometry: Geometry, fold: int) -> None:
+        """Learn a geometry's metric without a fold, unless it is known."""
+        if (geometry, fold) in self._courses:
+            return
+        data, learning = self._data(geometry), self._every[self._folds != fold]
+        learner = data.learner(learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check)
+        plan, seed = self._plan, self._seed
+        course = learner.beginning(plan.rng(seed, fold, 0))
+        if geometry.form:
+            start = geometry._replace(form=""), fold  # both forms go on from the same first steps
+            if start not in self._starts:
+                self._starts[start] = plan.weights(learner, course, seed, fold)
+            finish = plan.refined if geometry.form == "full" else plan.settled
+            course = finish(learner, self._starts[start], seed, fold)
+        self._courses[geometry, fold] = course
+
+    def _judge(self, geometry: Geometry, fold: int) -> None:
+        """Judge a candidate by a fold; the first one finds the step for all others."""
+        data, course = self._data(geometry), self._courses[_source(geometry), fold]
+        map_ = data.distance.raised(data.distance.map_of(course.values), geometry.strength)
+        step = self._steps.get(geometry)
+        result, step = judged(data, self._folds, fold, course, map_, self._seed, self._threads.check, step)
+        self._steps.setdefault(geometry, step)
+        self._results.setdefault(geometry, {})[fold] = result
+
+    def _data(self, geometry: Geometry) -> MetricRows:
+        return self._views[geometry.ranks]._replace(distance=DISTANCES[geometry.distance])
+
+    def _order(self, geometry: Geometry) -> Rows:
+        """Places of the rows that judged a candidate, in the order of its results."""
+        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in sorted(self._results[geometry])])
+
+    def _joined(self, geometry: Geometry) -> Floats:
+        """Results (2, rows) of a candidate by all folds that judged it."""
+        results = self._results[geometry]
+        return np.hstack([results[fold] for fold in sorted(results)])
+
+    def _mean(self, geometry: Geometry) -> Floats:
+        """Mean loss and error (2,) of a candidate."""
+        weight = self._views[geometry.ranks].weight[self._order(geometry)]
+        return np.asarray(self._joined(geometry) @ (weight / weight.sum()))
+
+
+def _source(geometry: Geometry) -> Geometry:
+    """The geometry whose metric, as it was learned, is that of a candidate before it is raised to a power."""
+    return geometry._replace(strength=1.0)
+
+
+def choosing_bytes(rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int) -> int:
     """Bytes that `choose` holds at most, beside all rows.
 
-    Each fold at work holds what is learned, or the rows that are mapped to be judged and a cell of them.
+    It holds the rows in each view. A candidate at work holds what is learned, or the rows that are mapped to be judged
+    and a cell of them.
+
+    rows, columns : that may be looked at; columns without ranks, of which each may have one.
     """
-    learning = learning_bytes(rows - rows // FOLDS, columns, "full" in plan.names, plan.sample)
+    views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
+    columns *= 1 + any(options.views)
+    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
-    return min(threads, FOLDS) * max(learning, judging)
+    return views + threads * max(learning, judging)
 
 
-def tested(results: Mapping[str, Floats], weight: Floats, mates: Mates | None = None) -> Choice:
-    """Choose the candidate of the least loss, if tests find it better than the Euclidean metric.
+def tested(
+    results: Mapping[Geometry, Floats], tries: int, weight: Floats, mates: Mates | None = None,
+    guess: Floats | None = None,
+) -> Choice:  # fmt: skip
+    """Choose the second of two geometries, if tests find it better than the first.
 
-    One-sided paired z-tests over the rows have to find both its loss and its share of wrong rows smaller than those of
-    the Euclidean metric. The loss distinguishes metrics by fewer rows than the error does; but where nearly all rows
-    are right, it can fall without any gain. The level is RISK, for the loss over the number of candidates, as the best
-    of them is tested.
+    A one-sided paired test over the rows has to find its loss smaller, at the level RISK over the number of
+    candidates of which it is the best: by the normal distribution, or by Student's where few rows or groups judge. Its
+    share of wrong rows must not be larger by WORSE standard errors. The loss tells geometries apart by fewer rows than
+    the error does; but where nearly all rows are right, it can fall without any gain. Nor is it a gain to guess where
+    the first geometry learns noise by heart: the loss has to be smaller than that of guessing, too, by the same test.
 
     Parameters
     ----------
-    results : for each metric (2, rows), what `judged` gives.
+    results : of both (2, rows), what `judged` gives.
+    tries : number of candidates.
     weight : (rows,)
     mates : which rows stay together; they count as much as one row of their weight. None where none do.
+    guess : (rows,) the loss of guessing; None where it does not matter.
     """
-    from scipy.special import ndtri
-
     share = weight / weight.sum()
-    mean = {name: values @ share for name, values in results.items()}
-    names = [name for name in results if name != EUCLIDEAN]
-    best = min(names, key=lambda name: float(mean[name][0]))
-    difference = results[best] - results[EUCLIDEAN]
-    gain = mean[best] - mean[EUCLIDEAN]
-    away = difference - gain[:, None]
+    first, best = results
+    mean, better = results[first] @ share, results[best] @ share
+    z = paired(results[best] - results[first], share, mates)
+    units = len(weight) if mates is None else len(np.unique(mates.number))
+    bound = (_quantile(RISK / tries, units - 1), WORSE)
+    better_than = [z[0]] if guess is None else [z[0], paired((results[best][0] - guess)[None], share, mates)[0]]
+    name = best if max(better_than) < bound[0] and z[1] < bound[1] else first
+    (loss, loss_after), (error, error_after) = zip(mean.tolist(), better.tolist(), strict=True)
+    return Choice(name.label, best.label, (loss, loss_after), (error, error_after), (float(z[0]), float(z[1])), bound)
+
+
+def _quantile(level: float, freedom: int) -> float:
+    """The quantile of Student's distribution, or of the normal one, which it comes near to."""
+    if freedom > MANY:
+        return NormalDist().inv_cdf(level)
+    from scipy.special import stdtrit  # takes long to import
+
+    return float(stdtrit(max(1, freedom), level))
+
+
+def paired(difference: Floats, share: Floats, mates: Mates | None = None) -> Floats:
+    """The mean differences (k,) over their standard errors, 0 where these are 0.
+
+    difference, share : (k, rows) of the rows, and the share (rows,) of each in the mean. mates : see `tested`.
+    """
+    mean = difference @ share
+    away = difference - mean[:, None]
     if mates is None:
         spread = np.sqrt(np.square(away) @ np.square(share))
     else:
         number = np.unique(mates.number, return_inverse=True)[1].reshape(-1)
         spread = np.sqrt([np.square(np.bincount(number, each * share)).sum() for each in away])
-    z = np.divide(gain, spread, out=np.zeros(2), where=spread > 0.0)
-    bound = ndtri([RISK / len(names), RISK])
-    loss, error = ((float(mean[EUCLIDEAN][i]), float(mean[best][i])) for i in range(2))
-    return Choice(best if (z < bound).all() else EUCLIDEAN, best, loss, error, tuple(z.tolist()), tuple(bound.tolist()))
-
-
-def judged(
-    data: MetricRows, rows: Rows, judging: NDArray[np.bool_], course: Course, seed: int,
-    check: Callable[[], None] = lambda: None,
-) -> Floats:  # fmt: skip
-    """Loss of each of the k judging rows, and 1 where it is wrong or 0 where it is right: (2, k) float64.
-
-    All rows are divided into Voronoi cells in the metric. In each, kernel ridge regression of the other rows gives
-    values to those that judge, and the loss is their squared hinge. The ridge, and then the scale, are those around the
-    course's with the least loss in a few cells. `check` is called before each cell.
-    """
-    Z = _mapped(data.X, rows, data.distance.map_of(course.values).astype(np.float32))
-    partition = create(data.distance.cells)
-    partition.fit(Z, np.arange(len(rows), dtype=np.float64), CELL, np.random.default_rng(seed))  # none are merged
-    cells = [cell.rows for cell in partition.training_cells() if judging[cell.rows].any()]
-    out = np.zeros((2, len(rows)))
-
-    def fill(cell: Rows, step: tuple[float, float]) -> float:
-        """The loss of a cell's judging rows, whose places in `out` are filled in; z are the cell's mapped rows."""
-        check()
-        z = dense_rows(Z, cell)
-        z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
-        Y, places = data.Y[rows[cell]], np.flatnonzero(judging[cell])
-        solver = RidgeLoss(len(cell), Y.shape[1], data.distance.base)
-        ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
-        try:
-            solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
-            values = solver.left_out(places)
-        except ArithmeticError:  # no inverse in float32: nothing is known of these rows
-            values = np.zeros((len(places), Y.shape[1]))
-        Y = Y[places]
-        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
-        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
-        out[:, cell[places]] = loss, wrong
-        return float(loss @ data.weight[rows[cell[places]]])
-
-    order = np.random.default_rng(seed).permutation(len(cells))
-    step = _tuned(fill, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
-    for cell in cells:
-        fill(cell, step)
-    return out[:, judging]
-
-
-def _tuned(fill: Callable[[Rows, tuple[float, float]], float], cells: list[Rows]) -> tuple[float, float]:
-    """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it."""
-    loss = {(0.0, step): sum(fill(cell, (0.0, step)) for cell in cells) for step in RIDGES}
-    ridge = min(loss, key=loss.__getitem__)[1]
-    loss |= {(step, ridge): sum(fill(cell, (step, ridge)) for cell in cells) for step in SCALES}
-    return min(loss, key=loss.__getitem__)
-
-
-def _mapped(X: Examples, rows: Rows, L: Dense) -> Examples:
-    """Rows (m, r) mapped by a metric; sparse ones stay sparse, and dense ones are moved to a row amid them before."""
-    if isinstance(X, np.ndarray):
-        part = X[rows]
-        return mapped(part - centre_of(part), L)
-    part = rows_of(X, rows)
-    return sparse_examples(np.clip(part.data * L[part.indices], -FAR, FAR), part.indices, part.indptr, part.shape[1])
+    return np.asarray(np.divide(mean, spread, out=np.zeros(len(mean)), where=spread > 0.0))

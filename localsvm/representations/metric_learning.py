@@ -34,6 +34,7 @@ FIRST_RIDGE = 0.3
 SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
+FURTHER_TIMES = 2.0  # the same for a metric that near samples have taught already
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
@@ -227,12 +228,10 @@ class LearningPlan:
 
     Attributes
     ----------
-    names : of candidates, of "diag" and "full".
     sample : rows of a sample.
     weight_steps, matrix_steps, near_steps : of each; MORE_FROM has when near steps are more.
     """
 
-    names: tuple[str, ...] = ("diag", "full")
     sample: int = SAMPLE
     weight_steps: int = 120
     matrix_steps: int = 120
@@ -243,22 +242,32 @@ class LearningPlan:
         """Random stream of one course of learning; fold: the one that is left out, -1 for none."""
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(METRIC_KEY, fold + 1, purpose)))
 
-    def candidates(self, learner: MetricLearner, euclidean: Course, seed: int, fold: int) -> dict[str, Course]:
-        """The learned metrics by name."""
-        weights = learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
-        courses = {"diag": self._near(learner, weights, self.rng(seed, fold, 2))} if "diag" in self.names else {}
-        if "full" in self.names:
-            courses["full"] = self.refined(learner, weights.at(np.diag(weights.values)), seed, fold)
-        return courses
+    def weights(self, learner: MetricLearner, euclidean: Course, seed: int, fold: int) -> Course:
+        """Weights after their first steps, from where `settled` and `refined` go on."""
+        return learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
 
-    def refined(self, learner: MetricLearner, matrix: Course, seed: int, fold: int) -> Course:
-        """A matrix after its steps."""
+    def settled(self, learner: MetricLearner, weights: Course, seed: int, fold: int) -> Course:
+        """Weights after all steps."""
+        return self._near(learner, weights, self.rng(seed, fold, 2))
+
+    def refined(self, learner: MetricLearner, course: Course, seed: int, fold: int) -> Course:
+        """A matrix after all steps, from weights or another matrix."""
+        matrix = course if course.values.ndim == 2 else course.at(np.diag(course.values))
         steps, rate = (self.matrix_steps // 2, MATRIX_RATE) if learner.has_cells else (self.matrix_steps, RATE)
         matrix = learner.steps(matrix, steps, self.rng(seed, fold, 3), rate)
         return self._near(learner, matrix, self.rng(seed, fold, 4))
 
-    def _near(self, learner: MetricLearner, course: Course, rng: np.random.Generator) -> Course:
+    def further(self, learner: MetricLearner, course: Course, seed: int) -> Course:
+        """A metric after further steps, on rows that are more than those it was learned from, or samples that are."""
+        if learner.has_cells:
+            return self._near(learner, course, self.rng(seed, -1, 2), FURTHER_TIMES)
+        steps = self.weight_steps if course.values.ndim == 1 else self.matrix_steps
+        return learner.steps(course, steps // 2, self.rng(seed, -1, 1))
+
+    def _near(
+        self, learner: MetricLearner, course: Course, rng: np.random.Generator, most: float = MOST_TIMES
+    ) -> Course:
         if not learner.has_cells:
             return course
-        steps = int(self.near_steps * min(max(learner.rows / MORE_FROM, 1.0), MOST_TIMES))
+        steps = int(self.near_steps * min(max(learner.rows / MORE_FROM, 1.0), most))
         return learner.steps(course, steps, rng, NEAR_RATE, near=True)

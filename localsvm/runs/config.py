@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dealing import Mates
 from localsvm.errors import DataError, OptionError
+from localsvm.features.ranks import VIEWS
 from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import default_method, method_from
 from localsvm.methods.base import Method
@@ -22,13 +23,15 @@ from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import ACCURACY, SCHEMES, SCORES, Classification
 
-DEFAULT_CELL_SIZE = 2000
+EFFORTS = ("low", "normal", "high")
+LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 MOST_ROWS = 1 << 40
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
 # a model without these options has their defaults
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
+    "views", "effort",
 }  # fmt: skip
 
 
@@ -40,10 +43,12 @@ class TrainingConfig:
     ----------
     method : with its own options.
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
-    cell_size : the most rows of a cell.
+    cell_size : the most rows of a cell; None for what the method does by default for the number of rows.
+    effort : one of EFFORTS, for what is not given: "low" has no metric and small cells, "high" larger cells.
     scale : how features are scaled, one of `features.scaling.MODES`.
     metric : of the scaled rows, "none" or one of those that `preparation.metric` learns; None for what the method does
         by default.
+    views : what columns have beside them: "none", "ranks", or "auto", where a metric that is chosen may have ranks.
     folds : of cross-validation, at least 2.
     blocks : folds are stretches of consecutive rows, as of time; else rows are dealt out at random.
     grid : how a grid is searched, "adaptive" or "full".
@@ -66,9 +71,11 @@ class TrainingConfig:
 
     method: Method = field(default_factory=default_method)
     partition: str | None = None
-    cell_size: int = DEFAULT_CELL_SIZE
+    cell_size: int | None = None
     scale: str = "std"
     metric: str | None = None
+    views: str = "auto"
+    effort: str = "normal"
     folds: int = 5
     grid: str = "adaptive"
     select: str | None = None
@@ -96,6 +103,8 @@ class TrainingConfig:
             (opt.multiclass, self.multiclass, SCHEMES),
             (opt.scoring, self.scoring, SCORES),
             (opt.scale, self.scale, MODES),
+            (opt.views, self.views, VIEWS),
+            (opt.effort, self.effort, EFFORTS),
         ):
             if value not in known:
                 raise OptionError(f"{name(value)}: choose one of {', '.join(known)}")
@@ -122,7 +131,7 @@ class TrainingConfig:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
 
     def _check_partition(self) -> None:
-        if self.cell_size >= MOST_ROWS:
+        if self.cell_size is not None and self.cell_size >= MOST_ROWS:
             raise OptionError(f"{opt.cell_size(self.cell_size)}: no cell has as many rows; give fewer, or leave it out")
         if self.repeats < 1:
             raise OptionError(f"{opt.repeats} must be a whole number from 1, not {self.repeats}")
@@ -135,7 +144,7 @@ class TrainingConfig:
             raise OptionError(
                 f"{opt.coarse_size(self.coarse_size)}: no cell has as many rows; give fewer, or leave it out"
             )
-        if self.coarse_size is not None and self.coarse_size < self.cell_size:
+        if self.coarse_size is not None and self.coarse_size < (self.cell_size or 1):
             raise OptionError(
                 f"{opt.coarse_size(self.coarse_size)}: a coarse cell is divided into cells of up to {self.cell_size} "
                 f"rows ({opt.cell_size}), and has at least as many; give a larger one, or a smaller {opt.cell_size}"
@@ -146,7 +155,22 @@ class TrainingConfig:
         """The metric that is asked for, or the method's own default, which is for distances alone."""
         if self.metric is not None:
             return self.metric
+        if self.effort == "low":
+            return EUCLIDEAN
         return self.method.default_metric if self.method.shift_invariant else EUCLIDEAN
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows of a cell, once `for_rows` has settled them."""
+        assert self.cell_size is not None, "settled"
+        return self.cell_size
+
+    def for_rows(self, rows: int) -> TrainingConfig:
+        """The options with what depends on the number of rows decided."""
+        times = HIGH_TIMES if self.effort == "high" else 1.0
+        usual = int(times * self.method.default_cell_size(int(rows / times)))
+        size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
+        return replace(self, cell_size=size, metric=self.metric_name, effort="normal")
 
     @property
     def undivided(self) -> bool:
@@ -178,7 +202,7 @@ class TrainingConfig:
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
         decoded = {"method": method_from(stored["method"]), "class_weights": pairs}
         try:
-            return cls(**{"metric": EUCLIDEAN, **stored, **decoded})
+            return cls(**{"metric": EUCLIDEAN, "views": "none", **stored, **decoded})
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
 
@@ -203,6 +227,8 @@ class TrainingConfig:
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
         left_out |= {"scoring"} if self.scoring == ACCURACY else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
+        left_out |= {"views"} if self.views == "none" else set()
+        left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 

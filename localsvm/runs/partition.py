@@ -31,10 +31,12 @@ class PartitionReport:
     Attributes
     ----------
     sizes : (cells,) int64 rows of each cell.
+    cell_size : the most rows that a cell may have.
     metric : how the metric was chosen, as a summary has it; None where none was asked for.
     """
 
     sizes: NDArray[np.int64]
+    cell_size: int
     metric: dict[str, Any] | None
 
 
@@ -85,6 +87,7 @@ def partition_only(
     partition, all_sizes = cells.completed(states, [len(cell_sizes) for cell_sizes in sizes]), np.concatenate(sizes)
     decided = prepared.config
     kept = {name: v for name in KEPT if (v := getattr(decided, name)) is not None} | {"metric": config.metric_name}
+    kept |= {"views": decided.views} if decided.views != "none" else {}
     file = PartitionFile(
         output,
         {"partition": partition.name, **prepared.measured.as_dict(), "fingerprint": prepared.content[CONTENT]} | kept,
@@ -96,4 +99,4 @@ def partition_only(
         centres=partition.centres,
     )
     write_partition(file, force)
-    return PartitionReport(all_sizes, prepared.measured.told)
+    return PartitionReport(all_sizes, decided.most_rows, prepared.measured.told)

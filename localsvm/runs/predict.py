@@ -17,9 +17,7 @@ from localsvm.data.readers.libsvm import blocks_of, read_blocks
 from localsvm.data.readers.pieces import Counts, TextPiece
 from localsvm.data.readers.tables import is_table
 from localsvm.errors import DataError, ModelError
-from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
-from localsvm.features.learned import learned_metric
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
@@ -27,7 +25,7 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.prediction.table_rows import TableNotes, TableRows
-from localsvm.runs.preparation.stored import calibration_of, options_of
+from localsvm.runs.preparation.stored import calibration_of, options_of, stored_chain
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.targets.classification import Classification, known_recalls, recalls
@@ -96,7 +94,7 @@ class LocalModel:
         config, known, dense = options_of(file)  # rows are read dense if those of training were
         self.zero_based = config.zero_based
         columns = KeptColumns.from_state(file.columns, known, file.config.get("width"), dense)
-        self.chain = Chain.from_state(columns, file.scaling, learned_metric(file.metric, file.config, known))
+        self.chain = stored_chain(columns, file)
         mapped = self.chain.mapped_columns
         self.partition = restore(*file.partition, mapped, file.n_cells)
         self.target = config.target(file.labels)

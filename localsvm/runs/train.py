@@ -36,7 +36,6 @@ from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import ModelContent, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
-from localsvm.targets.calibrating import calibrate
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -148,6 +147,8 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
     """Calibration, which makes probabilities of decision values; None where none are wanted."""
     if not prepared.config.probability:
         return None
+    from localsvm.targets.calibrating import calibrate  # which takes long to import
+
     with clock("calibrate"):
         return calibrate(prepared.config.target(prepared.labels), trained.held(journal))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.store.container import MODEL, PARTITION, AnyPath, checked, open_container
+from localsvm.store.model import read_metric, read_ranks
 from localsvm.store.pieces import Array
 
 
@@ -21,6 +22,7 @@ class MetricFile:
     config: dict[str, Any]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
+    ranks: dict[str, Array] | None
     metric: tuple[str, dict[str, Array]] | None
 
 
@@ -42,5 +44,6 @@ def load_metric(path: AnyPath) -> MetricFile:
             config=file.json("config"),
             columns=file.array("/columns") if file.has("/columns") else None,
             scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
-            metric=(file.attribute("/metric", "kind", str), file.arrays("/metric")) if file.has("/metric") else None,
+            ranks=read_ranks(file),
+            metric=read_metric(file),
         )

@@ -43,6 +43,7 @@ class ModelContent:
     scaling, partition : the mode, the name; and the arrays of each, an array "0/centres" in a group "0".
     columns : (d,) int64, ascending, from 0: the columns of the data that cells know; None where these are all.
     metric : its kind and its arrays; None for the Euclidean one.
+    ranks : the arrays of the rank view; None without.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
     calibration : of what kind, and the arrays.
     run : key of the run that made it, by which a finished run is known.
@@ -54,6 +55,7 @@ class ModelContent:
     partition: State
     columns: Array | None = None
     metric: State | None = None
+    ranks: Mapping[str, Array] | None = None
     report: State | None = None
     calibration: State | None = None
     run: str = ""
@@ -76,6 +78,7 @@ def write_model(
         writer.array("/labels", np.asarray(content.labels, np.float64))
         _write_columns(writer, content.columns)
         _write_state(writer, "scaling", "mode", content.scaling)
+        _write_ranks(writer, content.ranks)
         _write_state(writer, "metric", "kind", content.metric)
         _write_state(writer, "partition", "name", content.partition)
         _write_cells(writer, cells, n_cells)
@@ -136,6 +139,7 @@ class Model:
     labels: NDArray[np.float64]
     columns: NDArray[np.int64] | None
     scaling: tuple[str, dict[str, Array]]
+    ranks: dict[str, Array] | None
     metric: tuple[str, dict[str, Array]] | None
     partition: tuple[str, dict[str, Array]]
     n_cells: int
@@ -248,7 +252,7 @@ class PartitionFile:
     ----------
     path : of the file.
     config : options, and the "fingerprint" of the data that was divided (`data.blocks.numbering.named`).
-    scaling, partition, columns, metric : as in `ModelContent`.
+    scaling, partition, columns, metric, ranks : as in `ModelContent`.
     assignment : (n,) int32 or int64, the cell of each training row, -1 for a row merged into another.
     weight : (n,), how many rows stand behind each row, 0 for one merged into another.
     sizes : (n_cells,) rows of each cell.
@@ -264,6 +268,7 @@ class PartitionFile:
     sizes: NDArray[np.int64]
     columns: NDArray[np.int64] | None = None
     metric: State | None = None
+    ranks: Mapping[str, Array] | None = None
     centres: Array | None = None
 
 
@@ -272,6 +277,7 @@ def write_partition(file: PartitionFile, force: bool = False) -> None:
     with create(file.path, PARTITION, file.config, force) as writer:
         _write_columns(writer, file.columns)
         _write_state(writer, "scaling", "mode", file.scaling)
+        _write_ranks(writer, file.ranks)
         _write_state(writer, "metric", "kind", file.metric)
         _write_state(writer, "partition", "name", file.partition)
         writer.array("/assignment", file.assignment)
@@ -291,7 +297,8 @@ def load_partition(path: AnyPath) -> PartitionFile:
             config=config,
             columns=file.array("/columns") if file.has("/columns") else None,
             scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
-            metric=_read_metric(file),
+            ranks=read_ranks(file),
+            metric=read_metric(file),
             partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
             assignment=file.array("/assignment"),
             weight=file.array("/weight"),
@@ -303,6 +310,13 @@ def load_partition(path: AnyPath) -> PartitionFile:
 def _write_columns(writer: ContainerWriter, columns: Array | None) -> None:
     if columns is not None:
         writer.array("/columns", np.asarray(columns, np.int64))
+
+
+def _write_ranks(writer: ContainerWriter, ranks: Mapping[str, Array] | None) -> None:
+    if ranks is not None:
+        writer.group("/ranks")
+        for name in sorted(ranks):
+            writer.array(f"/ranks/{name}", np.asarray(ranks[name]))
 
 
 def check_finite(what: str, arrays: Mapping[str, Array]) -> None:
@@ -368,7 +382,8 @@ def _read_model(file: Container) -> Model:
         labels=file.array("/labels"),
         columns=file.array("/columns") if file.has("/columns") else None,
         scaling=(file.attribute("/scaling", "mode", str), file.arrays("/scaling")),
-        metric=_read_metric(file),
+        ranks=read_ranks(file),
+        metric=read_metric(file),
         partition=(file.attribute("/partition", "name", str), file.arrays("/partition")),
         n_cells=n_cells,
         row_ptr=row_ptr,
@@ -379,7 +394,13 @@ def _read_model(file: Container) -> Model:
     )
 
 
-def _read_metric(file: Container) -> tuple[str, dict[str, Array]] | None:
+def read_ranks(file: Container) -> dict[str, Array] | None:
+    """The arrays of the rank view of a file; None where it has none."""
+    return file.arrays("/ranks") if file.has("/ranks") else None
+
+
+def read_metric(file: Container) -> tuple[str, dict[str, Array]] | None:
+    """Kind and arrays of the metric of a file; None where it has none."""
     return (file.attribute("/metric", "kind", str), file.arrays("/metric")) if file.has("/metric") else None
 
 

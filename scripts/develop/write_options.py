@@ -60,6 +60,7 @@ def pages() -> dict[Path, str]:
     """The text of each page that has lists of options."""
     written = {
         "train": train(),
+        "tables": tables(),
         "predict": predict(),
         "others": others(),
         "methods": methods(),
@@ -103,11 +104,17 @@ def train() -> str:
     """The options of lsvm train but those of single methods."""
     intro = (
         "Where an option is one of some learning methods, its methods are named. Options of single methods have "
-        "[a page of their own](methods.md). The page about [the command line](../command-line.md#lsvm-train) says how "
-        "options work together."
+        "[a page of their own](methods.md), and so have those of [tables](tables.md). The page about [the command "
+        "line](../command-line.md#lsvm-train) says how options work together."
     )
-    groups = [group for group in Group if group not in (Group.SINGLE, Group.OTHER)]
+    groups = [group for group in Group if group not in (Group.TABLE, Group.SINGLE, Group.OTHER)]
     return page("Options of lsvm train", intro, *(section(group.value, "train", group) for group in groups))
+
+
+def tables() -> str:
+    """The options of lsvm train for tables."""
+    intro = "The page about [tables](../tables.md) says how they are read. [All others](train.md) have a page, too."
+    return page("Options of lsvm train for tables", intro, section(Group.TABLE.value, "train", Group.TABLE))
 
 
 def predict() -> str:

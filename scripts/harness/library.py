@@ -26,7 +26,7 @@ from localsvm.methods.locally_linear.csvm import ClusteredSVM
 from localsvm.methods.locally_linear.l3 import L3SVM
 from localsvm.methods.mixtures.systems.predictor import decided
 from localsvm.representations import svm_metric
-from localsvm.representations.baselines import BASELINE_ROWS, BASELINES
+from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, learned_by
 from localsvm.representations.kmeans import Centres, find_centres
 from localsvm.representations.landmarks import choose_landmarks
 from localsvm.representations.local_kernels import transformed
@@ -71,6 +71,7 @@ __all__ = [
     "clustered_svm",
     "find_centres",
     "from_array",
+    "learned_by",
     "measure",
     "methods",
     "parse_values",

@@ -26,7 +26,16 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.datasets import joined
 from harness.experiment import Experiment, carry_out
-from harness.library import BASELINE_ROWS, BASELINES, SVML, fit_at_one_point, predicted, squared_hinge, svm_metric
+from harness.library import (
+    BASELINE_ROWS,
+    BASELINES,
+    SVML,
+    fit_at_one_point,
+    learned_by,
+    predicted,
+    squared_hinge,
+    svm_metric,
+)
 from harness.options import parsed, parser
 from harness.runlog import Run
 from reproduce.svml_page import page
@@ -113,7 +122,7 @@ def after(name: str, folds: int) -> Learner:
     def learn(X: Floats, y: Floats) -> Callable[[Floats], Floats]:
         rng = np.random.default_rng(0)
         rows = rng.permutation(len(y))[:BASELINE_ROWS]
-        M = BASELINES[name](X[rows], (y[rows] > 0).astype(np.intp), rng)
+        M = learned_by(name, X[rows], (y[rows] > 0).astype(np.intp), rng)
         M = M * np.sqrt(len(M) / np.square(M).sum())  # so that the grid of widths fits, as it does the Euclidean metric
         classify = select(X @ M, y)
         return lambda Z: classify(Z @ M)

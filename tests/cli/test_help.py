@@ -17,6 +17,7 @@ from localsvm.cli import options
 from localsvm.cli.group import COMMANDS, lsvm
 from localsvm.data.synthetic import banana
 from localsvm.data.writers.libsvm import write
+from localsvm.features.ranks import VIEWS
 from localsvm.features.scaling import MODES
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig
@@ -102,13 +103,14 @@ def test_records_of_methods_import_nothing_that_takes_time() -> None:
 def test_choices_and_defaults_are_those_of_the_library() -> None:
     assert choices("partition") == tuple(REGISTRY) == options.PARTITIONS
     assert choices("scale") == MODES == options.SCALES
+    assert choices("views") == VIEWS == options.VIEWS
     assert choices("multiclass") == SCHEMES
     assert choices("scoring") == SCORES
     defaults = TrainingConfig()
     for param in command_object("train").params:
         if isinstance(param, click.Option) and param.name in (
-            "cell_size",
             "scale",
+            "views",
             "folds",
             "grid",
             "multiclass",

@@ -16,7 +16,7 @@ from localsvm.store.model import load_partition
 @pytest.mark.parametrize("name", ["voronoi", "chunks", "kmeans"])
 def test_the_file_and_the_table_agree(name: str, train_file: Path, tmp_path: Path) -> None:
     result = invoke("partition", "-P", name, "-c", 60, train_file, tmp_path / "cells.h5")
-    assert result.stderr.startswith("metric      auto: ") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("geometry    ") and result.stderr.count("\n") == 1
     shown = {key: float(value) for key, value in (line.split() for line in result.stdout.splitlines())}
     stored = load_partition(tmp_path / "cells.h5")
     assert stored.config["partition"] == name and stored.config["cell_size"] == 60

@@ -98,9 +98,11 @@ def test_the_report(train_file: Path, tmp_path: Path) -> None:
     assert report["model"] == str(tmp_path / "m.h5")
     assert report["config"]["class_weights"] == [[-1.0, 2.5]]
     assert report["config"]["method"] == {
-        "name": "svm", "kernel": "gaussian", "gamma": [0.5, 4.0], "cost": [0.3, 3.0], "degree": 3, "coef0": 0.0,
+        "name": "svm", "kernel": "auto", "gamma": [0.5, 4.0], "cost": [0.3, 3.0], "degree": 3, "coef0": 0.0,
         "offset": False, "tolerance": 0.001,
     }  # fmt: skip
+    with load_model(tmp_path / "m.h5") as model:  # where it is decided
+        assert model.config["method"] == report["config"]["method"] | {"kernel": "gaussian"}
     summary = report["summary"]
     assert summary["rows"] == 300 and sum(summary["class_rows"]) == 300 and summary["labels"] == [-1.0, 1.0]
     assert 0 < summary["cv_error"] < 0.2 and summary["not_converged"] == 0
@@ -230,7 +232,7 @@ def test_malformed_data(text: bytes, message: str, tmp_path: Path) -> None:
         (["-c", "0"], "the cost C is -C"),
         (["-s", "0"], "'0' is not a name: LIBSVM's 0, C-SVC, is what -m svm trains"),
         (["-t", "2"], "'2' is not a name: LIBSVM's 2 is -t gaussian"),
-        (["-t", "gausian"], "'gausian' is not one of 'gaussian'"),
+        (["-t", "gausian"], "'gausian' is not one of 'auto', 'gaussian'"),
         (["-h", "0"], "LIBSVM's shrinking has no switch here. For help, type --help."),
         (["-d", "3"], "--degree"),
         (["-P", "6"], "-P voronoi -c SIZE"),

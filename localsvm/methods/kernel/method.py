@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from localsvm.errors import OptionError
 from localsvm.kernels import SUMS, Kernel
@@ -39,6 +39,8 @@ SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share th
 # pair of classes with few of its rows has a larger one for the same lambda, and as much less to sum up
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
+AUTO = "auto"
+OF_DISTANCE = {"euclidean": "gaussian", "manhattan": "manhattan"}
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
@@ -50,7 +52,7 @@ class KernelMethod(Method):
     costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
     by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
 
-    kernel: str = kernel_option("gaussian", "laplacian", "manhattan", "polynomial", "linear")
+    kernel: str = kernel_option(AUTO, "gaussian", "laplacian", "manhattan", "polynomial", "linear")
     gamma: tuple[float, ...] = option(
         (),
         "-g",
@@ -87,9 +89,15 @@ class KernelMethod(Method):
         return self.kernel_of(1.0).uses_distances
 
     @property
-    def distance(self) -> str:
-        """Distance of the kernel; see `Method`."""
-        return "manhattan" if self.kernel_of(1.0).base == SUMS else "euclidean"
+    def distances(self) -> tuple[str, ...]:
+        """Distance of the kernel; of `auto` both, unless gammas are given, which are of one; see `Method`."""
+        if self.kernel == AUTO and not self.gamma:
+            return ("euclidean", "manhattan")
+        return ("manhattan" if self.kernel_of(1.0).base == SUMS else "euclidean",)
+
+    def measuring(self, distance: str) -> Self:
+        """The method with a kernel of this distance, if the kernel is `auto`; see `Method`."""
+        return replace(self, kernel=OF_DISTANCE[distance]) if self.kernel == AUTO else self
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The distances of the cell's rows."""
@@ -154,7 +162,7 @@ class KernelMethod(Method):
 
     def kernel_of(self, gamma: float) -> Kernel:
         """The kernel with this gamma."""
-        return Kernel(self.kernel, gamma, self.coef0, self.degree)
+        return Kernel("gaussian" if self.kernel == AUTO else self.kernel, gamma, self.coef0, self.degree)
 
     def gammas(self, rows: float, X: Examples) -> tuple[float, ...]:
         """Gammas of a grid: those that the user gave, or for X and models trained on so many rows the default ones."""
@@ -166,9 +174,10 @@ class KernelMethod(Method):
             return check_values(self.gamma)
         if self.kernel == "polynomial":
             return (1.0 / max(1, X.shape[1]),)
-        base = self.kernel_of(1.0).base
+        kernel = self.kernel_of(1.0)
+        base = kernel.base
         widths = (manhattan_widths if base == SUMS else default_widths)(rows, X.shape[1], radius(X, base))
-        return tuple(w ** (-2 if self.kernel == "gaussian" else -1) for w in widths)
+        return tuple(w ** (-2 if kernel.kind == "gaussian" else -1) for w in widths)
 
     def is_double(self, cost: float) -> bool:
         """True where the tolerance, or the largest weighted cost, asks for a float64 kernel."""

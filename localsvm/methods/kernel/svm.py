@@ -15,13 +15,24 @@ if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
 
 
+LARGE, SMALL = 10_000, 4000  # rows of a cell
+CELL_WORK = 10**8  # rows of a cell, times all rows: what the time of training grows with
+
+
 @dataclass(frozen=True)
 class KernelSVM(KernelMethod):
     """Options of the method."""
 
     name: ClassVar[str] = "svm"
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
-    default_metric: ClassVar[str] = "auto"  # see docs/metric.md
+    default_metric: ClassVar[str] = "auto"  # see docs/geometry.md
+
+    def default_cell_size(self, rows: int) -> int:
+        """Cells of LARGE rows at most, and of fewer where there are many, but of SMALL at least.
+
+        Larger cells make fewer errors, and take more time; see docs/cells.md.
+        """
+        return max(SMALL, min(LARGE, CELL_WORK // max(1, rows)))
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""

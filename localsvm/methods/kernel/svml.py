@@ -77,9 +77,9 @@ class SVML(Method):
             raise OptionError(f"{opt.pull} must be a number from 0, not {self.pull:g}")
 
     @property
-    def distance(self) -> str:
+    def distances(self) -> tuple[str, ...]:
         """Distance of the kernel; see `Method`."""
-        return "manhattan" if self.kernel == "manhattan" else "euclidean"
+        return ("manhattan" if self.kernel == "manhattan" else "euclidean",)
 
     @property
     def shift_invariant(self) -> bool:

@@ -61,8 +61,8 @@ def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> Training
     values : number of values of a row, zeros that are not stored left out.
     """
     kind = partition_name(config, rows)
-    most = max(FEW_CELLS * config.cell_size, COARSE_VALUES // max(1, values))
-    size = min(max(LEAST_COARSE, COARSE_CELLS * config.cell_size), most)
+    most = max(FEW_CELLS * config.most_rows, COARSE_VALUES // max(1, values))
+    size = min(max(LEAST_COARSE, COARSE_CELLS * config.most_rows), most)
     if config.coarse_size is not None or kind in ("none", Chunks.name) or rows <= 2 * size:
         return config
     return replace(config, coarse_size=size)
@@ -70,7 +70,7 @@ def with_coarse_size(config: TrainingConfig, rows: int, values: int) -> Training
 
 def partition_name(config: TrainingConfig, rows: int) -> str:
     """Name of the partition of so many rows; it measures by the distance of the method."""
-    divided = config.method.divides and rows > config.cell_size
+    divided = config.method.divides and rows > config.most_rows
     name = config.partition or ("voronoi" if divided else "none")
     measured = f"{name}-{config.method.distance}"
     return measured if measured in REGISTRY else name
@@ -115,7 +115,7 @@ class Whole(CoarseCells):
     kind = "repeat"
 
     def __init__(self, config: TrainingConfig, rows: int) -> None:
-        self._kind, self._cell_size = partition_name(config, rows), config.cell_size
+        self._kind, self._cell_size = partition_name(config, rows), config.most_rows
         self.by_repeat = [range(repeat, repeat + 1) for repeat in range(config.repeats)]
         self._rng = partition_stream(config)
         self._further: list[np.random.Generator] = []
@@ -154,7 +154,7 @@ class Sketched(CoarseCells):
     """Coarse cells that a sample of the rows gives, each with a partition of its own; see `TwoStep`."""
 
     def __init__(self, config: TrainingConfig, rows: int) -> None:
-        self._kind, self._cell_size = partition_name(config, rows), config.cell_size
+        self._kind, self._cell_size = partition_name(config, rows), config.most_rows
         self.partition = create(self._kind, config.repeats, config.coarse_size)
         parts = self.partition.parts if isinstance(self.partition, Repeated) else [self.partition]
         self._steps = [part for part in parts if isinstance(part, TwoStep)]
@@ -203,8 +203,8 @@ class Shuffled(CoarseCells):
 
     def __init__(self, config: TrainingConfig, rows: int) -> None:
         first = partition_stream(config)
-        chunks = -(-rows // config.cell_size)
-        together = max(1, CHUNK_ROWS // config.cell_size)
+        chunks = -(-rows // config.most_rows)
+        together = max(1, CHUNK_ROWS // config.most_rows)
         coarse = -(-chunks // together)
         self._rows, self._chunks, self._together = rows, chunks, together
         self._rngs = [first, *first.spawn(config.repeats - 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,13 +37,14 @@ class Shown:
 
     Attributes
     ----------
-    metric : its values are those of d features.
+    metric : its values are those of d features, and of their ranks.
     numbers : (d,) int64, the numbers of the features in data files.
     rows : reads a data file, in scaled rows.
     support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept.
     decide : decision values (n, problems) of mapped rows (n, r); None for a partition file.
     target : what they mean.
     encoding : of the table that the model was trained on; None for LIBSVM text.
+    ranked : (r,) places of the features that have ranks, behind all features in the metric.
     """
 
     metric: Metric
@@ -53,6 +54,7 @@ class Shown:
     decide: Callable[[Dense], Floats] | None = None
     target: Classification | None = None
     encoding: Encoding | None = None
+    ranked: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @contextmanager
@@ -100,11 +102,11 @@ def _of_given(given: Given) -> Shown:
     def rows(path: str | Path) -> Iterator[Labelled]:
         data = read(path, zero_based=config.zero_based, shifts=config.shifts)
         chain = given.chain_of(Memory(data).head(given.chain.columns))
-        yield _dense(chain.scaled(data.X, read=True, in_place=True), path), data.y
+        yield _dense(chain.viewed(chain.scaled(data.X, read=True, in_place=True)), path), data.y
 
     metric = given.chain.metric
     assert metric is not None, "read_given has one"
-    return Shown(metric, features_of(given.chain.columns.known, given.options), rows)
+    return Shown(metric, features_of(given.chain.columns.known, given.options), rows, ranked=given.chain.ranked)
 
 
 def _of_model(model: LocalModel) -> Shown:
@@ -113,7 +115,8 @@ def _of_model(model: LocalModel) -> Shown:
     support = None
     if model.file.n_cells == 1 and model.method.shows_support:
         support = model.file.cell(0).get("support")
-    return Shown(metric, _numbers(model), _rows(model), support, model.values_of_mapped, model.target, _encoding(model))
+    values, ranked = model.values_of_mapped, model.chain.ranked
+    return Shown(metric, _numbers(model), _rows(model), support, values, model.target, _encoding(model), ranked)
 
 
 def _of_learned(model: LocalModel) -> Shown:
@@ -146,7 +149,8 @@ def _numbers(model: LocalModel) -> NDArray[np.int64]:
 def _rows(model: LocalModel) -> Callable[[str | Path], Iterator[Labelled]]:
     def rows(path: str | Path) -> Iterator[Labelled]:
         for block in model.read(path, zero_based=model.zero_based):
-            yield _dense(model.chain.scaled(block.X, read=True, in_place=True), path), block.y
+            scaled = model.chain.scaled(block.X, read=True, in_place=True)
+            yield _dense(model.chain.viewed(scaled), path), block.y
 
     return rows
 

@@ -81,9 +81,8 @@ class Demand:
         """Check learning the metric and mapping the rows by it; the number of threads that can take part."""
         if (memory := self._memory) is None:
             return self._threads
-        X, asked, distance = memory.data.X, self._config.metric_name, self._config.method.distance
-        classes = len(labels)
-        needs = {count: measuring_bytes(X, asked, classes, count, distance) for count in range(self._threads, 0, -1)}
+        X, classes = memory.data.X, len(labels)
+        needs = {count: measuring_bytes(X, self._config, classes, count) for count in range(self._threads, 0, -1)}
         count = next((count for count, need in needs.items() if memory.fits(need)), 1)
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count
@@ -105,7 +104,7 @@ class Demand:
         X: Any = self._memory.data.X
         config, rows = self._config, X.shape[0]
         kind = partition_name(config, rows)
-        tree, share = REGISTRY[kind].fitting_bytes(X, config.cell_size) if kind in REGISTRY else 0, 1.0
+        tree, share = REGISTRY[kind].fitting_bytes(X, config.most_rows) if kind in REGISTRY else 0, 1.0
         if config.coarse_size is not None:
             tree += size_of(X) // max(1, rows) * (sample_rows(rows, config.coarse_size) + 2 * config.coarse_size)
             share = min(1.0, 2 * config.coarse_size / rows)

@@ -14,14 +14,14 @@ from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
-from localsvm.features.learned import about_metric, learned_metric, metric_arrays
+from localsvm.features.learned import about_metric, metric_arrays
 from localsvm.features.metric import MATRIX
 from localsvm.methods import method_called
 from localsvm.naming import opt
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.metric import Measured
-from localsvm.runs.preparation.stored import check_kept, config_of
+from localsvm.runs.preparation.stored import check_kept, config_of, stored_chain
 from localsvm.store.container import MODEL, checked, size_of
 from localsvm.store.metric_file import MetricFile, load_metric
 from localsvm.store.pieces import Unsound
@@ -34,7 +34,7 @@ class Given:
     Attributes
     ----------
     path : of the file.
-    options : of the run that learned it, which it fixes: scale, metric, zero_based.
+    options : of the run that learned it, which it fixes: scale, metric, views, zero_based.
     chain : up to the metric.
     measured : what the file says of the metric.
     digest : SHA-256 of all of this, as hexadecimal digits.
@@ -52,7 +52,8 @@ class Given:
         if matrix and config.method.distance != "euclidean":
             what = f"the metric of {self.path} mixes features, and the Manhattan distance has weights alone"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
-        return replace(config, **self.options)
+        method = config.method.measuring(self.measured.distance or config.method.distance)
+        return replace(config, method=method, **self.options)
 
     def chain_of(self, head: Head) -> Chain:
         """The chain, for rows that were read as the head says, in the columns that it knows.
@@ -66,6 +67,9 @@ class Given:
         if chain.metric is not None and chain.metric.kind == MATRIX and not chain.dense:
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
+        if chain.ranks is not None and not chain.dense:
+            what = f"the metric of {self.path} has ranks and needs dense rows, and these are sparse"
+            raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.views('none')}")
         return chain
 
 
@@ -77,7 +81,7 @@ def _why_none(file: MetricFile) -> str:
         return (
             f" but that of {name}, which belongs to its kernel; lsvm-partition --metric full makes one for other runs"
         )
-    why = "" if about_metric(file.config) is None else f", as {opt.metric('auto')} kept the Euclidean one"
+    why = "" if about_metric(file.config) is None else f", as {opt.metric('auto')} chose none"
     return f"{why}; lsvm-partition --metric full makes one that has"
 
 
@@ -90,13 +94,12 @@ def read_given(path: str | Path) -> Given:
     """
     file = load_metric(path)
     with checked(path):
-        features, options = _options_of(file) if file.metric else (0, {})
-        metric = learned_metric(file.metric, file.config, features)
-        if metric is None:
+        if file.metric is None:
             raise ModelError(f"{path}: no metric in this file{_why_none(file)}")
+        features, options = _options_of(file)
         columns = KeptColumns.from_state(file.columns, features, file.config.get("width"), dense=True)
-        chain = Chain.from_state(columns, file.scaling, metric)
-    measured = Measured(metric, about_metric(file.config), from_file=True)
+        chain = stored_chain(columns, file)
+    measured = Measured(chain.metric, chain.ranks, about_metric(file.config), from_file=True)
     return Given(str(path), options, chain, measured, _digest(file))
 
 
@@ -108,13 +111,15 @@ def _options_of(file: MetricFile) -> tuple[int, dict[str, Any]]:
     else:
         check_kept(file.config)
         sizes = {len(array) for array in metric_arrays(file.metric or ("", {})).values() if array.ndim}
-        features = sizes.pop() if len(sizes) == 1 else 0
+        ranked = 0 if file.ranks is None else len(np.atleast_1d(file.ranks.get("columns", [])))
+        features = sizes.pop() - ranked if len(sizes) == 1 else 0
         if not 1 <= features <= MOST_FEATURES:
             raise Unsound("/metric does not say for how many features it is")
         zero_based = bool(file.config.get("zero_based", False))
     return features, {
         "scale": file.scaling[0],
         "metric": str(file.config.get("metric", EUCLIDEAN)),
+        "views": str(file.config.get("views", "none")),
         "zero_based": zero_based,
     }
 
@@ -124,7 +129,9 @@ def _digest(file: MetricFile) -> str:
     total = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     assert file.metric is not None, "there is one"
     columns = {} if file.columns is None else {"": file.columns}
-    states = file.scaling, (file.metric[0], metric_arrays(file.metric)), ("columns", columns)
+    states = [file.scaling, (file.metric[0], metric_arrays(file.metric)), ("columns", columns)]
+    if file.ranks is not None:
+        states.append(("ranks", file.ranks))
     for kind, arrays in states:
         for name in sorted(arrays):
             array = np.ascontiguousarray(arrays[name])

@@ -1,4 +1,4 @@
-"""The metric of a run: learned and chosen by some of its rows, so that the others say what the error is."""
+"""The geometry of a run: learned and chosen by some of its rows, so that the others say what the error is."""
 
 from __future__ import annotations
 
@@ -12,27 +12,35 @@ from threadpoolctl import threadpool_limits
 
 from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
 from localsvm.data.blocks.dealing import Mates, first_rows
-from localsvm.data.blocks.numbering import Hashes, contents, hashed
-from localsvm.engines.base import Block, Drawn
+from localsvm.data.blocks.numbering import Hashes, contents
+from localsvm.engines.base import Drawn, joined
 from localsvm.errors import OptionError
 from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
+from localsvm.features.ranks import WIDE, Ranks
 from localsvm.naming import opt
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
-from localsvm.partition.two_step import draw_key
-from localsvm.representations.baselines import BASELINE_ROWS, BASELINES, baseline_bytes, learned_by
+from localsvm.representations.baselines import BASELINES, baseline_bytes, learned_by
 from localsvm.representations.distances import DISTANCES
-from localsvm.representations.metric import EUCLIDEAN, RANK, check_metric
-from localsvm.representations.metric_choice import FOLDS as CHOICE_FOLDS
-from localsvm.representations.metric_choice import NONE_TRIED, MetricRows, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric import EUCLIDEAN, RANK, Geometry, check_metric
+from localsvm.representations.metric_choice import (
+    NONE_TRIED,
+    Options,
+    choose,
+    choosing_bytes,
+    stratified_folds,
+)
+from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
+from localsvm.representations.metric_judging import MetricRows
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, learning_bytes
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
+from localsvm.runs.preparation.regions import REGIONS
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
-LEARN_SHARE, MOST_LEARN = 0.8, 100_000  # rows that a metric is learned from
-CHOICE_ROWS = 20_000  # of these, by which it is chosen
+CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 # with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
 # and the memory would be much more than those of training
@@ -44,11 +52,12 @@ CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_s
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric, and what a run knows of it.
+    """A metric and the ranks before it, and what a run knows of them.
 
     Attributes
     ----------
     metric : None for the Euclidean one.
+    ranks : None where columns have none.
     description : how it was chosen, for the summary; None where none was asked for.
     fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
     learned : ascending, the `contents` of the rows that did, mapped, or the groups of rows that have some, where it was
@@ -58,6 +67,7 @@ class Measured:
     """
 
     metric: Metric | None = None
+    ranks: Ranks | None = None
     description: dict[str, Any] | None = None
     fresh: NDArray[np.bool_] | None = None
     learned: Hashes | None = None
@@ -86,6 +96,17 @@ class Measured:
         )
 
     @property
+    def distance(self) -> str | None:
+        """The distance that was chosen; None where none was."""
+        chosen = Geometry.of(self.description["name"]) if self.description and "best" in self.description else None
+        return None if chosen is None else chosen.distance
+
+    def mapped(self, X: Examples) -> Examples:
+        """Scaled rows after ranks and metric."""
+        X = X if self.ranks is None else self.ranks.apply(X)
+        return X if self.metric is None else self.metric.apply(X)
+
+    @property
     def asked(self) -> str:
         """The metric that was asked for when it was learned."""
         if self.description is None:
@@ -97,17 +118,17 @@ class Measured:
         return {} if self.description is None else {"metric": self.asked, "learned": self.description}
 
 
-def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured:
+def measure(data: Dataset, config: TrainingConfig, threads: Threads, ranks: Ranks | None = None) -> Measured:
     """Learn the metric that the options ask for from scaled rows; the result does not depend on the threads.
+
+    ranks : those that the rows can have, and have where the options do not leave it open; None for none.
 
     Raises
     ------
     OptionError : a matrix for sparse rows; a rank above the number of features.
     """
-    if config.metric_name == EUCLIDEAN:
-        return Measured()
     n, labels = len(data.y), np.unique(data.y)
-    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels):
+    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels, ranks):
         return known
     rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
     order, count = rng.permutation(n), learn_rows(n, config.metric_name)
@@ -117,18 +138,23 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads) -> Measured
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, codes = _labelled(data, labels, config)
-    measured = _measured(labelled, codes, rows, rng, config, threads, _choice_mates(data, config))
+    measured = _measured(labelled, codes, rows, ranks, rng, config, threads, _choice_mates(data, config))
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
 def measure_drawn(
-    drawn: Dataset, rows: int, labels: NDArray[np.float64], config: TrainingConfig, threads: Threads
-) -> Measured:
+    drawn: Dataset, near: Dataset | None, rows: int, labels: NDArray[np.float64], config: TrainingConfig,
+    threads: Threads, ranks: Ranks | None = None,
+) -> Measured:  # fmt: skip
     """Learn the metric from a sample of many rows: those that `MetricDraw` chooses, scaled.
 
+    Parameters
+    ----------
+    near : the rows of regions, scaled, which choose; None where nothing is chosen.
     rows, labels : how many there are in all, and (classes,) float64 the labels of these.
+    ranks : see `measure`.
     """
-    if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels):
+    if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels, ranks):
         return known
     rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
     if len(drawn.y) > wanted:  # where frequent rows are among them
@@ -136,15 +162,25 @@ def measure_drawn(
         weight = None if drawn.weight is None else drawn.weight[places]
         group = None if drawn.group is None else drawn.group[places]
         drawn = replace(drawn, X=rows_of(drawn.X, places), y=drawn.y[places], weight=weight, group=group)
+    every = np.arange(len(drawn.y), dtype=np.int64)
+    choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
+    drawn = drawn if near is None else _both(drawn, near)
     labelled, codes = _labelled(drawn, labels, config)
-    every = np.arange(len(codes), dtype=np.int64)
-    measured = _measured(labelled, codes, every, rng, config, threads, _choice_mates(drawn, config))
+    mates = _choice_mates(drawn, config)
+    measured = _measured(labelled, codes, every, ranks, rng, config, threads, mates, choosing)
     if measured.metric is None:
         return measured
     if _by_blocks(config, drawn):
         return replace(measured, fresh_from=int(LEARN_SHARE * rows))
-    hashes = contents(measured.metric.apply(drawn.X)) if drawn.group is None else drawn.group.view(np.uint64)
+    hashes = contents(measured.mapped(drawn.X)) if drawn.group is None else drawn.group.view(np.uint64)
     return replace(measured, learned=np.unique(hashes))
+
+
+def _both(a: Dataset, b: Dataset) -> Dataset:
+    """The rows of a, and behind them those of b."""
+    weight = None if a.weight is None or b.weight is None else np.concatenate([a.weight, b.weight])
+    group = None if a.group is None or b.group is None else np.concatenate([a.group, b.group])
+    return replace(a, X=joined([a.X, b.X]), y=np.concatenate([a.y, b.y]), weight=weight, group=group)
 
 
 def _by_blocks(config: TrainingConfig, data: Dataset) -> bool:
@@ -171,72 +207,79 @@ def _choice_mates(data: Dataset, config: TrainingConfig) -> Callable[[NDArray[np
     return mates
 
 
-@dataclass(frozen=True)
-class MetricDraw:
-    """Draw of the rows that a metric is learned from: by their values or groups, so that these go together.
-
-    Attributes
-    ----------
-    bound, key : of the hashes.
-    before : rows from this number on are not drawn.
-    """
-
-    bound: int
-    key: int
-    before: int
-
-    @classmethod
-    def of(cls, config: TrainingConfig, rows: int) -> MetricDraw:
-        """Draw from so many rows."""
-        before = int(LEARN_SHARE * rows) if config.blocks else rows
-        bound = min((learn_rows(rows, config.metric_name) << 64) // before, (1 << 64) - 1)
-        return cls(bound, draw_key(LearningPlan.rng(config.seed, -1, 10)), before)
-
-    def __call__(self, block: Block) -> NDArray[np.bool_]:
-        """Mask (n,) of the rows of a block that are drawn."""
-        if block.group is not None:
-            return hashed(block.group.view(np.uint64), self.key) < np.uint64(self.bound)
-        return (hashed(block.contents, self.key) < np.uint64(self.bound)) & (block.numbers < self.before)
-
-
 def _untried(
-    config: TrainingConfig, dense: bool, shape: tuple[int, int], labels: NDArray[np.float64]
+    config: TrainingConfig, dense: bool, shape: tuple[int, int], labels: NDArray[np.float64], ranks: Ranks | None
 ) -> Measured | None:
     """The Euclidean metric where auto tries no other; OptionError for a metric that such rows do not have."""
     asked, rank = config.metric_name, check_metric(config.metric_name)
     if asked not in ("auto", "diag") and not dense:
         raise OptionError(f"{opt.metric(asked)} mixes features and needs dense rows, and these are sparse; give diag")
-    if rank is not None and rank > shape[1]:
-        raise OptionError(f"{opt.metric(asked)}: there are only {shape[1]} features; give at most rank:{shape[1]}")
+    features = shape[1] if ranks is None else ranks.columns(shape[1])
+    if rank is not None and rank > features:
+        raise OptionError(f"{opt.metric(asked)}: there are only {features} features; give at most rank:{features}")
     why = untried(shape, len(labels)) if asked == "auto" else ""
-    return Measured(description=asdict(NONE_TRIED) | {"why": why}) if why else None
+    if not why:
+        return None
+    kept = ranks if config.views == "ranks" else None
+    name = Geometry(config.method.distance, kept is not None).label
+    return Measured(ranks=kept, description=asdict(NONE_TRIED) | {"name": name, "why": why})
 
 
 def _measured(
-    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], rng: np.random.Generator,
+    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], ranks: Ranks | None, rng: np.random.Generator,
     config: TrainingConfig, threads: Threads, mates: Callable[[NDArray[np.int64], Threads], Mates | None],
+    near: NDArray[np.int64] | None = None,
 ) -> Measured:  # fmt: skip
     """Metric learned from these rows of the data.
 
-    rng : draws the rows that choose it. mates : see `_choice_mates`.
+    rng : draws the rows that choose it. near : they, where they are known. mates : see `_choice_mates`.
     """
-    asked, dense, features = config.metric_name, is_dense(data.X), data.X.shape[1]
-    name, description = "diag" if asked == "diag" else "full", {"name": asked}
+    asked, description, begun = config.metric_name, {"name": config.metric_name}, None
+    geometry = Geometry(config.method.distance, ranks is not None, "diag" if asked == "diag" else "full")
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
         if asked == "auto":
-            some = np.sort(rng.permutation(rows)[:CHOICE_ROWS])
-            plan = _choice_plan(dense, features, config.method.distance)
+            options = _options(config, is_dense(data.X), data.X.shape[1], ranks is not None)
+            some = np.sort(rng.permutation(rows)[:CHOICE_ROWS]) if near is None else near
             same = mates(some, threads)
-            choice = choose(data, some, stratified_folds(codes[some], rng, same), plan, config.seed, threads, same)
-            name, description = choice.name, asdict(choice)
-        if name == EUCLIDEAN:
-            return Measured(description=description)
+            views = {ranked: _viewed(data, some, ranks if ranked else None) for ranked in options.views}
+            folds = stratified_folds(codes[some], rng, same)
+            choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, threads, same)
+            geometry, description = choice.geometry, asdict(choice)
+        ranks = ranks if geometry.ranks else None
+        if not geometry.form:
+            return Measured(ranks=ranks, description=description)
+        seen = data if ranks is None else _viewed(data, rows, ranks)
+        learning = rows if ranks is None else np.arange(len(rows), dtype=np.int64)
         if asked in BASELINES:
             baseline_rng = LearningPlan.rng(config.seed, -1, 5)
-            values = learned_by(asked, np.asarray(data.X[rows], np.float64), codes[rows], baseline_rng)
+            values = learned_by(asked, np.asarray(seen.X[learning], np.float64), codes[rows], baseline_rng)
         else:
-            values = data.distance.map_of(_learned(data, rows, name, check_metric(asked), config.seed).values)
-    return Measured(Metric(np.ascontiguousarray(data.distance.sized(values), np.float32)), description=description)
+            seen = seen._replace(distance=DISTANCES[geometry.distance])
+            values = _learned(seen, learning, geometry, check_metric(asked), config.seed, begun)
+    return Measured(Metric(np.ascontiguousarray(seen.distance.sized(values), np.float32)), ranks, description)
+
+
+def centres_of(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The rows that regions are around."""
+    return np.sort(rng.permutation(rows)[:REGIONS])
+
+
+def _options(config: TrainingConfig, dense: bool, features: int, ranked: bool) -> Options:
+    """The geometries that auto tries for rows of so many columns. ranked : whether these can have ranks."""
+    views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
+    distances = config.method.distances
+    return Options(distances, views, dense and features <= MATRIX_FEATURES and "euclidean" in distances)
+
+
+def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> MetricRows:
+    """Some rows, with their ranks; each of these has a weight of its own."""
+    part = data.of(rows)
+    if ranks is None:
+        return part
+    ties = part.ties
+    if ties is not None:
+        ties = np.concatenate([ties, ties.max() + 1 + np.arange(len(ranks.ranked))])
+    return part._replace(X=ranks.apply(part.X), ties=ties)
 
 
 def untried(shape: tuple[int, int], classes: int) -> str:
@@ -249,35 +292,32 @@ def untried(shape: tuple[int, int], classes: int) -> str:
     return next((why for why, holds in zip(UNTRIED, conditions, strict=True) if holds), "")
 
 
-def measuring_bytes(X: Examples, asked: str, classes: int, threads: int, distance: str = "euclidean") -> int:
-    """Bytes that `measure`, and then mapping the rows X, hold at most beside these.
-
-    asked, distance : the metric that is asked for, and the distance of the method.
-    """
+def measuring_bytes(X: Examples, config: TrainingConfig, classes: int, threads: int) -> int:
+    """Bytes that `measure`, and then mapping the rows X, hold at most beside these."""
+    asked = config.metric_name
     if asked == "auto" and untried(X.shape, classes):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
     dense, rows, problems = is_dense(X), learn_rows(n, asked), 1 if classes == 2 else classes
+    ranked = tries_ranks(config, dense, features)
+    seen = features * (1 + ranked)
     if asked in BASELINES:
-        needed = baseline_bytes(asked, rows, features)
+        needed = baseline_bytes(asked, rows, seen)
     else:
-        plan, some = _choice_plan(dense, features, distance), min(rows, CHOICE_ROWS)
-        needed = learning_bytes(rows, features, asked not in ("auto", "diag") or "full" in plan.names)
+        options, some = _options(config, dense, features, ranked), min(rows, CHOICE_ROWS)
+        needed = learning_bytes(rows, seen, options.matrix if asked == "auto" else asked != "diag")
         if asked == "auto":
-            needed = max(needed, choosing_bytes(some, features, dense, plan, threads))
+            needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads))
+    copied = 4 * rows * (features + seen) if ranked else 0
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
-    return max(needed + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
+    return max(needed + copied + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
 
 
-def learn_rows(rows: int, asked: str) -> int:
-    """Number of rows, of so many, that a metric is learned from. asked : the metric."""
-    return min(int(LEARN_SHARE * rows), BASELINE_ROWS if asked in BASELINES else MOST_LEARN)
-
-
-def _choice_plan(dense: bool, features: int, distance: str) -> LearningPlan:
-    """Plan of the metrics that auto tries: matrices are for the Euclidean distance."""
-    matrix = dense and features <= MATRIX_FEATURES and distance == "euclidean"
-    return replace(CHOICE_PLAN, names=("diag", "full") if matrix else ("diag",))
+def tries_ranks(config: TrainingConfig, dense: bool, features: int) -> bool:
+    """Whether ranks are found for rows of so many columns: they are asked for, or may be chosen with the metric."""
+    if config.views == "auto":
+        return config.metric_name == "auto" and dense and features <= WIDE
+    return config.views == "ranks"
 
 
 def _labelled(
@@ -307,11 +347,21 @@ def _ties(data: Dataset) -> NDArray[np.int64] | None:
     return numbers if 0 < len(np.unique(numbers)) < len(numbers) else None
 
 
-def _learned(data: MetricRows, rows: NDArray[np.int64], name: str, rank: int | None, seed: int) -> Course:
-    learner, plan = data.learner(rows), LearningPlan((name,))
-    course = plan.candidates(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)[name]
-    if rank is None:
-        return course
-    # the leading directions of the matrix, and then steps of their own
-    U, size, _ = np.linalg.svd(course.values)
-    return plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
+def _learned(
+    data: MetricRows, rows: NDArray[np.int64], geometry: Geometry, rank: int | None, seed: int, begun: Course | None
+) -> NDArray[np.float64]:
+    """The map of the metric that is learned from these rows, of a form, or a matrix of some rank.
+
+    begun : where the learning goes on; None for the beginning.
+    """
+    learner, plan = data.learner(rows), LearningPlan()
+    if begun is None:
+        course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
+        course = (plan.refined if geometry.form == "full" else plan.settled)(learner, course, seed, -1)
+    else:
+        course = plan.further(learner, begun, seed)
+    if rank is not None:
+        # the leading directions of the matrix, and then steps of their own
+        U, size, _ = np.linalg.svd(course.values)
+        course = plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
+    return data.distance.raised(data.distance.map_of(course.values), geometry.strength)

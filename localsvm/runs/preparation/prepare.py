@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.dataset import REACH, Examples, out_of_reach
+from localsvm.data.blocks.dataset import REACH, Examples, dense_rows, out_of_reach, rows_of
 from localsvm.data.blocks.numbering import named
-from localsvm.engines.base import Block, Digest, Engine, Head, Labels, Sample, Spread, Statistic, together
+from localsvm.engines.base import Block, Digest, Drawn, Engine, Head, Labels, Sample, Spread, Statistic, together
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
-from localsvm.features.learned import about_metric, learned_metric
+from localsvm.features.learned import about_metric
 from localsvm.features.moments import Moments
-from localsvm.features.scaling import MEASURED, OFF_CENTRE, Scaling, check_dense_size, off_centre_columns
+from localsvm.features.ranks import Ranks, sparse_error
+from localsvm.features.scaling import CENTRED, MEASURED, OFF_CENTRE, Scaling, check_dense_size, off_centre_columns
 from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.partition.chunks import Chunks
 from localsvm.representations.metric import EUCLIDEAN
+from localsvm.representations.metric_learning import LearningPlan
 from localsvm.runs.cells.coarse import (
     CHUNK_ROWS,
     CoarseCells,
@@ -37,9 +39,18 @@ from localsvm.runs.cells.coarse import (
 )
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.preparation.demand import Demand
+from localsvm.runs.preparation.draws import MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
-from localsvm.runs.preparation.metric import Measured, MetricDraw, measure, measure_drawn
-from localsvm.runs.preparation.stored import check_coarse, check_kept, check_partition
+from localsvm.runs.preparation.metric import (
+    Measured,
+    centres_of,
+    measure,
+    measure_drawn,
+    tries_ranks,
+    untried,
+)
+from localsvm.runs.preparation.regions import Regions
+from localsvm.runs.preparation.stored import check_coarse, check_kept, check_partition, stored_chain
 from localsvm.runs.progress import Clock, Observer
 from localsvm.store.container import checked
 from localsvm.store.model import PartitionFile, load_partition
@@ -131,42 +142,32 @@ class _Preparing:
 
     def done(self) -> PreparedRun:
         config, head = self._looked()
-        cells = self._cells(config, head)
-        labels, class_rows, moments, digests, samples = self._reduced(config, head, cells)
-        content = self._content(digests, head)
+        found = self._reduced(config, head, self._cells(config, head))
+        content = self._content(found.digests, head)
         if self._asked.trains or config.metric_name not in (EUCLIDEAN, "auto"):
-            check_labels(labels, sum(class_rows), config, head.name)
+            check_labels(found.labels, sum(found.class_rows), config, head.name)
         check_features(head.features, head.name)
-        config = config.for_classes(labels, class_rows)
-        chain = self._scaled(config, head, moments)
-        with self._clock("metric") if config.metric_name != EUCLIDEAN else _nothing():
-            measured = self._measured(config, head, labels, chain, samples)
-            chain = replace(chain, metric=measured.metric)
-            if chain.metric is not None:
-                if measured.from_file:
-                    self._demand.mapping(chain.mapped_columns)
-                self._engine.through(partial(chain.mapped, in_place=True))
-        with self._clock("partition"):  # again, for who watches
-            self._demand.division()
-            if isinstance(cells, Sketched):
-                mapped = [sample.through(partial(chain.apply, read=True)) for sample in samples[: config.repeats]]
-                cells.sketch(mapped, self._threads)
-            if self._file is not None:
-                cells = self._stored(self._file, head, chain)
-        off_centre = self._off_centre(config, chain, samples)
-        decided = replace(config, metric=measured.asked)
+        config = config.for_classes(found.labels, found.class_rows)
+        chain = self._chain(config, head, found.moments)
+        near = self._near(config, head, chain, found)
+        self._engine.through(partial(scaled, chain))
+        chain, measured = self._mapped(config, head, chain, found, near)
+        # from here on with what was chosen
+        method = config.method.measuring(measured.distance or config.method.distance)
+        config = replace(config, method=method, views="none" if chain.ranks is None else "ranks")
+        cells = self._divided(config, head, chain, found)
         return PreparedRun(
             engine=self._engine,
             asked=self._asked,
             head=head,
-            config=decided,
-            labels=labels,
-            class_rows=class_rows,
+            config=replace(config, metric=measured.asked),
+            labels=found.labels,
+            class_rows=found.class_rows,
             chain=chain,
             measured=measured,
             cells=cells,
             content=content,
-            off_centre=off_centre,
+            off_centre=self._off_centre(config, chain, found),
         )
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
@@ -177,6 +178,7 @@ class _Preparing:
             self._engine = self._engine.in_memory()
         known = None if given is None else given.chain.columns
         head = self._engine.head(known, all_rows=self._file is not None)
+        config = config.for_rows(head.rows)
         if self._file is None:
             config = with_coarse_size(config, head.rows, head.row_values)
         coarse = config.coarse_size is not None or self._shuffled(config, head.rows)
@@ -198,22 +200,31 @@ class _Preparing:
             return Sketched(config, head.rows)
         return Shuffled(config, head.rows) if self._shuffled(config, head.rows) else Whole(config, head.rows)
 
-    def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> Any:
-        """Labels, the rows of each, moments, digests, samples: what one pass over the rows finds."""
-        statistics: list[Statistic] = [Labels(), Digest()]
-        measured = config.scale in MEASURED and self._asked.given is None and self._file is None
-        if measured:
+    def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> _Found:
+        """Find out all that one pass over the rows finds."""
+        statistics: dict[str, Statistic] = {"labels": Labels(), "digests": Digest()}
+        learns = self._asked.given is None and self._file is None
+        if measured := config.scale in MEASURED and learns:
             check_dense_size(head.rows, head.features, head.columns.dense, config.scale)
+            statistics["moments"] = Spread()
         self._demand.scaling(learned=measured)
+        repeats = range(config.repeats if isinstance(cells, Sketched) else 0)
         if isinstance(cells, Sketched):
-            statistics += [Sample(partial(_drawn, cells, repeat)) for repeat in range(config.repeats)]
+            statistics |= {f"sketch {repeat}": Sample(partial(_drawn, cells, repeat)) for repeat in repeats}
         if cells.route is not None and config.metric_name != EUCLIDEAN and self._asked.given is None:
-            statistics.append(Sample(MetricDraw.of(config, head.rows)))
-        labels, digests, *others = self._engine.reduce([*statistics, *([Spread()] if measured else [])])
-        moments = others.pop() if measured else None
-        names = np.asarray(sorted(labels))
-        rows = [labels[label][0] for label in names.tolist()]
-        return names, rows, moments, digests, [together(parts) for parts in others]
+            statistics["drawn"] = Sample(MetricDraw.of(config, head.rows))
+        dense = head.columns.dense or config.scale in CENTRED
+        if learns and tries_ranks(config, dense, head.features):
+            if not dense:
+                raise sparse_error()
+            statistics["ranked"] = Sample(RankDraw.of(config, head))
+        found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
+        samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
+        names = np.asarray(sorted(found["labels"]))
+        rows = [found["labels"][label][0] for label in names.tolist()]
+        sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
+        ranked, drawn = samples.get("ranked"), samples.get("drawn")
+        return _Found(names, rows, found["digests"], found.get("moments"), sketches, drawn, ranked)
 
     def _content(self, digests: tuple[int, int, int], head: Head) -> dict[str, str]:
         rows, weights, groups = (named(total, head.rows) for total in digests)
@@ -233,14 +244,13 @@ class _Preparing:
             fingerprints["the content of --metric-file"] = self._asked.given.digest
         return fingerprints
 
-    def _scaled(self, config: TrainingConfig, head: Head, moments: Moments | None) -> Chain:
-        """The chain without its metric; rows go through it from now on."""
+    def _chain(self, config: TrainingConfig, head: Head, moments: Moments | None) -> Chain:
+        """The chain up to the scaling."""
         if self._file is not None:
             with checked(self._file.path):
                 check_kept(self._file.config)
                 check_coarse(self._file.config.get("coarse_size"), self._file.partition[1])
-                metric = learned_metric(self._file.metric, self._file.config, head.features)
-                self._known = Chain.from_state(head.columns, self._file.scaling, metric).read_from(head.shift)
+                self._known = stored_chain(head.columns, self._file).read_from(head.shift)
         elif self._asked.given is not None:
             self._known = self._asked.given.chain_of(head)
         else:
@@ -248,25 +258,65 @@ class _Preparing:
             if head.table is not None:
                 scaling = scaling.without(head.columns.places(head.table["unscaled"]))
             self._known = Chain.of(head.columns, head.shift, scaling)
-        chain = replace(self._known, metric=None)
-        self._engine.through(partial(scaled, chain))
-        return chain
+        return replace(self._known, ranks=None, metric=None)
+
+    def _near(self, config: TrainingConfig, head: Head, chain: Chain, found: _Found) -> Drawn | None:
+        """The rows of regions, by which a geometry is chosen; None where the engine has them, or none is."""
+        shape = head.rows, head.features
+        if found.drawn is None or config.metric_name != "auto" or untried(shape, len(found.labels)):
+            return None
+        drawn = found.drawn.X
+        centres = centres_of(np.arange(drawn.shape[0]), LearningPlan.rng(config.seed, -1, 13))
+        at = chain.scaled(rows_of(drawn, centres), read=True)
+        before = MetricDraw.of(config, head.rows).before
+        regions = Regions(dense_rows(at, np.arange(len(centres))), partial(chain.scaled, read=True), before)
+        near: Drawn = self._engine.reduce([regions])[0].rows
+        return near
+
+    def _mapped(
+        self, config: TrainingConfig, head: Head, chain: Chain, found: _Found, near: Drawn | None
+    ) -> tuple[Chain, Measured]:
+        """The chain with ranks and metric, through which rows go from now on, and what is known of them."""
+        with self._clock("metric") if config.metric_name != EUCLIDEAN or found.ranked else _nothing():
+            measured = self._measured(config, head, chain, found, near)
+            chain = replace(chain, ranks=measured.ranks, metric=measured.metric)
+            if chain.metric is not None or chain.ranks is not None:
+                if measured.from_file or chain.ranks is not None:
+                    self._demand.mapping(chain.mapped_columns)
+                self._engine.through(partial(chain.mapped, in_place=True))
+        return chain, measured
 
     def _measured(
-        self, config: TrainingConfig, head: Head, labels: Vector, chain: Chain, samples: list[Any]
+        self, config: TrainingConfig, head: Head, chain: Chain, found: _Found, near: Drawn | None
     ) -> Measured:
         if self._file is not None:
-            return Measured(self._known.metric, about_metric(self._file.config), from_file=True)
+            known = self._known
+            return Measured(known.metric, known.ranks, about_metric(self._file.config), from_file=True)
         if self._asked.given is not None:
-            return self._asked.given.measured
+            return replace(self._asked.given.measured, ranks=self._known.ranks)
+        ranks = None if found.ranked is None else _ranks(found.ranked, chain, self._threads)
         if config.metric_name == EUCLIDEAN:
-            return Measured()
-        if isinstance(self._engine, Memory) and len(samples) == 0:
-            with Threads(self._demand.metric(labels)) as some:
-                return measure(self._engine.data, config, some)
-        drawn = samples[-1].through(partial(scaled, chain)).dataset
+            return Measured(ranks=ranks)
+        if found.drawn is None:
+            assert isinstance(self._engine, Memory), "else rows are drawn"
+            with Threads(self._demand.metric(found.labels)) as some:
+                return measure(self._engine.data, config, some, ranks)
+        drawn = found.drawn.through(partial(scaled, chain)).dataset
         drawn.table, drawn.columns = head.table, head.columns.kept
-        return measure_drawn(drawn, head.rows, labels, config, self._threads)
+        close = None if near is None else near.through(partial(scaled, chain)).dataset
+        return measure_drawn(drawn, close, head.rows, found.labels, config, self._threads, ranks)
+
+    def _divided(self, config: TrainingConfig, head: Head, chain: Chain, found: _Found) -> CoarseCells:
+        """The coarse cells: those of the file, or new ones."""
+        with self._clock("partition"):  # again, for who watches
+            self._demand.division()
+            if self._file is not None:
+                return self._stored(self._file, head, chain)
+            cells = self._cells(config, head)
+            if isinstance(cells, Sketched):
+                mapped = [sample.through(partial(chain.apply, read=True)) for sample in found.sketches]
+                cells.sketch(mapped, self._threads)
+            return cells
 
     def _stored(self, file: PartitionFile, head: Head, chain: Chain) -> Stored:
         with checked(file.path):
@@ -274,12 +324,40 @@ class _Preparing:
             partition = restore(file.partition[0], dict(file.partition[1]), chain.mapped_columns, len(file.sizes))
         return Stored(partition, file.assignment, file.weight)
 
-    def _off_centre(self, config: TrainingConfig, chain: Chain, samples: list[Any]) -> int:
+    def _off_centre(self, config: TrainingConfig, chain: Chain, found: _Found) -> int:
         if config.method.shift_invariant:
             return 0
-        if samples:
-            return off_centre_columns(chain.apply(samples[0].X, read=True))
+        if sample := next(iter(found.sketches), found.drawn):
+            return off_centre_columns(chain.apply(sample.X, read=True))
         return off_centre_columns(self._engine.data.X) if isinstance(self._engine, Memory) else 0
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one pass over the rows finds.
+
+    Attributes
+    ----------
+    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    digests : of the rows, their weights and groups.
+    moments : of the columns; None where scaling asks for none.
+    sketches : rows for the coarse cells of each repeat.
+    drawn, ranked : rows to learn the metric and the ranks from; None where they are learned from others, or not.
+    """
+
+    labels: Vector
+    class_rows: list[int]
+    digests: tuple[int, int, int]
+    moments: Moments | None
+    sketches: list[Drawn]
+    drawn: Drawn | None
+    ranked: Drawn | None
+
+
+def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:
+    """Ranks of scaled rows, by a sample of the rows as they are read."""
+    X = scaled(chain, np.array(sample.X) if isinstance(sample.X, np.ndarray) else sample.X)
+    return Ranks.fit(np.asarray(X), threads)
 
 
 CONTENT = "the content of the data"  # in the key of a run

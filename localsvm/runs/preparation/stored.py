@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from localsvm.engines.base import Head
 from localsvm.errors import OptionError
-from localsvm.features.columns import MOST_FEATURES
+from localsvm.features.chain import Chain
+from localsvm.features.columns import MOST_FEATURES, KeptColumns
 from localsvm.features.learned import learned_metric
 from localsvm.features.metric import Metric
+from localsvm.features.ranks import Ranks
 from localsvm.methods import method_from
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
 from localsvm.runs.config import TrainingConfig
 from localsvm.store.checking import check
 from localsvm.store.container import parse, size_of
+from localsvm.store.metric_file import MetricFile
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
@@ -32,9 +35,9 @@ OPTIONAL = {"weighted", "width", "classes", "learned", "table"}
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
-KEPT["coarse_size"] = "int"
+KEPT |= {"coarse_size": "int", "views": "str"}
 KEPT |= KEPT_ABOUT
-KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size"}
+KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size", "views"}
 CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
@@ -70,7 +73,7 @@ def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int
     description = {name: value for name, value in stored.items() if name in ABOUT}
     check_options("/@config", description, ABOUT, OPTIONAL)
     config = TrainingConfig.from_dict({name: v for name, v in stored.items() if name not in ABOUT})
-    if config.cell_size < 1:
+    if config.cell_size is None or config.cell_size < 1:
         raise Unsound("/@config: the option cell_size is below 1")
     features = int(description["features"])
     # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
@@ -92,6 +95,16 @@ def check_kept(config: Mapping[str, Any]) -> None:
         raise Unsound(f"/@config: {error.message}") from error
     if config["cell_size"] < 1 or config["partition"] not in REGISTRY:
         raise Unsound("/@config: the options are not those of a partition")
+
+
+def stored_chain(columns: KeptColumns, file: Model | PartitionFile | MetricFile) -> Chain:
+    """The chain that a file keeps, for rows in these columns; Unsound if it does not fit, or is not what it says."""
+    features = columns.columns(columns.width)
+    ranks = None if file.ranks is None else Ranks.from_state(file.ranks, features)
+    if (ranks is not None) != (file.config.get("views", "none") == "ranks"):
+        raise Unsound("/@config: the option views is not that of /ranks")
+    seen = features if ranks is None else ranks.columns(features)
+    return Chain.from_state(columns, file.scaling, ranks, learned_metric(file.metric, file.config, seen))
 
 
 def check_coarse(coarse_size: int | None, partition: Mapping[str, Any]) -> None:
@@ -116,7 +129,8 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
 
 def metrics_of(model: Model) -> list[Metric]:
     """The metric of a checked model, or those of its models where the method learns them; none if it is Euclidean."""
-    common = learned_metric(model.metric, model.config, int(model.config["features"]))
+    ranked = 0 if model.ranks is None else len(model.ranks["columns"])
+    common = learned_metric(model.metric, model.config, int(model.config["features"]) + ranked)
     method = method_from(dict(model.config["method"]))
     if method.learns_metric:
         return method.metrics(model.column, int(model.row_ptr["model_fold"][-1]))

@@ -10,6 +10,7 @@ are the business of localsvm/runs/streams/one_pass.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,8 @@ def train_stream(
             shifts=config.shifts, weights=weights, budget=Budget.of(resources.memory),
         )  # fmt: skip
         survey = _survey(stream, config, resources.observer)
-    config = config.for_classes(survey.labels, survey.class_rows.tolist())
+    config = config.for_classes(survey.labels, survey.class_rows.tolist()).for_rows(stream.rows)
+    config = replace(config, views="none")
     with clock("train"):
         if config.method.learning_once is not None:
             demand = StreamDemand(stream, config.scale, one_pass.SAMPLE_ROWS)
@@ -132,6 +134,8 @@ def _check(config: TrainingConfig) -> None:
             raise OptionError(f"{name} trains on all rows at once, not in cells; leave {option} out")
     if config.metric_name != EUCLIDEAN:
         raise OptionError(f"{name} holds no rows to learn a metric from; leave {opt.metric} or {name} out")
+    if config.views == "ranks":
+        raise OptionError(f"{name} sees columns as they are; leave {opt.views('ranks')} out")
     if config.select == "vote":
         raise OptionError(f"{name} keeps one model of all rows; leave {opt.select('vote')} out")
     if config.probability:

@@ -1,0 +1,131 @@
+"""Judges a geometry by the rows of a fold: kernel ridge regression of the other rows, in cells, predicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
+from localsvm.partition import create
+from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
+from localsvm.representations.metric_learning import (
+    LEAST_RIDGE,
+    MOST_RIDGE,
+    SAMPLE,
+    Course,
+    Floats,
+    MetricLearner,
+    Rows,
+    Ties,
+    centre_of,
+)
+from localsvm.solvers._ridge import RidgeLoss
+
+FOLDS = 5
+CELL = 500  # rows of a cell
+TUNED = 3  # cells, by which the scale and the ridge of a geometry are tuned, and at most half of all
+SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
+Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
+
+
+class MetricRows(NamedTuple):
+    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
+
+    ties, distance : see `MetricLearner`.
+    """
+
+    X: Examples
+    Y: Dense
+    weight: Floats
+    ties: Ties | None = None
+    distance: Distance = DISTANCES["euclidean"]
+
+    def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
+        """Learner from some of the rows; see `MetricLearner`."""
+        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, sample, check)
+
+    def of(self, rows: Rows) -> Self:
+        """Some of the rows."""
+        return self._replace(X=rows_of(self.X, rows), Y=self.Y[rows], weight=self.weight[rows])
+
+
+def judged(
+    data: MetricRows, folds: NDArray[np.int64], fold: int, course: Course, map_: Floats, seed: int,
+    check: Callable[[], None] = lambda: None, step: Step | None = None,
+) -> tuple[Floats, Step]:  # fmt: skip
+    """Loss of each of the k rows of a fold, and 1 where it is wrong or 0 where it is right: (2, k) float64.
+
+    All rows are divided into Voronoi cells after the map. In each, kernel ridge regression of the other rows gives
+    values to those of the fold, and the loss is their squared hinge. `check` is called before each cell.
+
+    Parameters
+    ----------
+    step : by which the logarithms of the course's scale and ridge are changed; None for the step with the least loss of
+        the rows of all folds in a few cells, which is returned.
+    """
+    numbers = np.arange(len(folds), dtype=np.float64)  # labels of their own, so that no rows are merged
+    Z = _mapped(data.X, map_.astype(np.float32))
+    partition = create(data.distance.cells)
+    partition.fit(Z, numbers, CELL, np.random.default_rng(seed))
+    cells = [cell.rows for cell in partition.training_cells()]
+    judge = _Judge(data, folds, Z, course, check)
+    if step is None:
+        order = np.random.default_rng(seed).permutation(len(cells))
+        step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
+    out = np.zeros((2, len(folds)))
+    for cell in cells:
+        out[:, cell] = judge(cell, step, [fold])
+    return out[:, folds == fold], step
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judge of the rows of a cell. Z are all rows, mapped."""
+
+    data: MetricRows
+    folds: NDArray[np.int64]
+    Z: Examples
+    course: Course
+    check: Callable[[], None]
+
+    def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Floats:
+        """Loss and error (2, rows) of a cell's rows; only those of the judging folds are any good."""
+        self.check()
+        course, Y, of = self.course, self.data.Y[cell], self.folds[cell]
+        z = dense_rows(self.Z, cell)
+        z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
+        ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
+        solver, values = RidgeLoss(len(cell), Y.shape[1], self.data.distance.base), np.zeros(Y.shape)
+        with suppress(ArithmeticError):  # no inverse in float32: nothing is known of these rows
+            solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+            for fold in judging:
+                if len(places := np.flatnonzero(of == fold)):
+                    values[places] = solver.left_out(places)
+        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
+        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
+        return np.stack([loss, wrong])
+
+    def loss(self, cells: Iterable[Rows], step: Step) -> float:
+        """The loss of all rows of some cells, each by those of other folds."""
+        return sum(float(self(cell, step, range(FOLDS))[0] @ self.data.weight[cell]) for cell in cells)
+
+
+def _tuned(judge: _Judge, cells: list[Rows]) -> Step:
+    """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it."""
+    loss = {(0.0, step): judge.loss(cells, (0.0, step)) for step in RIDGES}
+    ridge = min(loss, key=loss.__getitem__)[1]
+    loss |= {(step, ridge): judge.loss(cells, (step, ridge)) for step in SCALES}
+    return min(loss, key=loss.__getitem__)
+
+
+def _mapped(X: Examples, L: Dense) -> Examples:
+    """Rows mapped by a metric; sparse ones stay sparse, and dense ones are moved to a row amid them before."""
+    if isinstance(X, np.ndarray):
+        return mapped(X - centre_of(X), L)
+    part = rows_of(X, np.arange(X.shape[0]))
+    return sparse_examples(np.clip(part.data * L[part.indices], -FAR, FAR), part.indices, part.indptr, part.shape[1])

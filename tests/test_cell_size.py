@@ -1,0 +1,105 @@
+"""The size of cells where none is given: by the method and the number of rows, the same for all that make cells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from command_line import invoke
+
+from localsvm.data.readers.libsvm import read
+from localsvm.data.synthetic import banana
+from localsvm.data.writers.libsvm import write
+from localsvm.engines.disk import Disk
+from localsvm.errors import OptionError
+from localsvm.estimators import LocalSVC, load
+from localsvm.methods import methods
+from localsvm.methods.kernel import svm
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.train import train
+from localsvm.store.model import load_model, load_partition
+
+POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [(1, 10_000), (10_000, 10_000), (12_500, 8000), (20_000, 5000), (25_000, 4000), (10**6, 4000), (10**9, 4000)],
+)
+@pytest.mark.fast(7)
+def test_it_goes_by_the_number_of_rows(rows: int, size: int) -> None:
+    assert TrainingConfig().for_rows(rows).cell_size == size
+    others = {name: method().default_cell_size(rows) for name, method in methods().items() if name != "svm"}
+    assert others == dict.fromkeys(others, 2000) and len(others) > 10
+
+
+def test_the_help_says_so() -> None:
+    train_help = " ".join(invoke("train", "--help").stdout.split())
+    told = re.search(r"--cell-size .*?\[default: ([^\]]*)\]", train_help)
+    assert told is not None and told[1].startswith("for svm 10000, with more")
+    assert re.findall(r"\d+", told[1]) == ["10000", "10000", "10", "8", "4000", "2000"]
+    assert (svm.LARGE, svm.CELL_WORK, svm.SMALL) == (10_000, 10**8, 4000)
+
+
+def test_a_size_that_is_given_wins() -> None:
+    assert TrainingConfig(cell_size=77).for_rows(10**6).cell_size == 77
+    assert TrainingConfig(coarse_size=3000).for_rows(10**6).cell_size == 3000  # not more than a coarse cell has
+    assert TrainingConfig(coarse_size=9000).for_rows(10**6).cell_size == 4000
+    with pytest.raises(OptionError, match="coarse cell is divided into cells of up to 77"):
+        TrainingConfig(cell_size=77, coarse_size=50)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few rows be many."""
+    for name, value in (("LARGE", 60), ("SMALL", 20), ("CELL_WORK", 7500)):
+        monkeypatch.setattr(svm, name, value)
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+@pytest.mark.usefixtures("small")
+def test_all_that_make_cells_make_the_same(tmp_path: Path) -> None:
+    """Commands, the classifier and runs out of core; a partition file keeps the size, and -c replaces it."""
+    X, y = banana(250, np.random.default_rng(0))
+    write(tmp_path / "rows", X, y)
+    common = ("--metric", "none", "-q", "-j", 1, tmp_path / "rows")
+    invoke("train", "-g", 0.5, "-C", 1, *common, tmp_path / "m.h5")
+    invoke("partition", *common, tmp_path / "cells.h5")
+    invoke("train", "-g", 0.5, "-C", 1, "--partition-file", tmp_path / "cells.h5", *common[2:], tmp_path / "p.h5")
+    invoke("train", "-g", 0.5, "-C", 1, "-c", 30, *common, tmp_path / "c.h5")
+    config = TrainingConfig(POINT, metric="none")
+    train(Disk(tmp_path / "rows", zero_based=False, shifts=config.shifts), config, tmp_path / "d.h5")
+    classifier = LocalSVC(gamma=0.5, cost=1.0, metric="none").fit(read(tmp_path / "rows").X, y)
+    assert classifier.cell_size is None
+    classifier.save(tmp_path / "e.h5")
+    kept = load_partition(tmp_path / "cells.h5")
+    assert kept.config["cell_size"] == 30 and kept.config["partition"] == "voronoi" and kept.sizes.max() <= 30
+    for name in "mpcde":
+        with load_model(tmp_path / f"{name}.h5") as model:
+            assert model.config["cell_size"] == 30 and model.n_cells == len(kept.sizes)
+    assert len({manifest(tmp_path / f"{name}.h5") for name in "mpcd"}) == 1
+    assert load(tmp_path / "e.h5").cell_size == 30
+
+
+@pytest.mark.usefixtures("small")
+def test_few_rows_are_one_cell_and_chunks_have_the_size(tmp_path: Path) -> None:
+    for rows, partition, cells in ((60, None, 1), (61, None, 2), (250, "chunks", 9), (250, "none", 1)):
+        data = banana(rows, np.random.default_rng(0))
+        write(tmp_path / "rows", *data)
+        config = TrainingConfig(POINT, partition, metric="none")
+        summary = train(read(tmp_path / "rows"), config, tmp_path / "m.h5", force=True)
+        assert summary.cells >= cells if cells == 2 else summary.cells == cells
+    other = replace(config, method=LinearSVM(cost=(1.0,)), partition="voronoi")
+    train(read(tmp_path / "rows"), other, tmp_path / "m.h5", force=True)
+    with load_model(tmp_path / "m.h5") as model:
+        assert model.config["cell_size"] == 2000
