@@ -24,8 +24,8 @@ HOW = """\
 ## How it was measured
 
 - **Test files serve for the errors above and nothing else.** Whatever is chosen is chosen on training rows.
-- **Ours** are whole commands on LIBSVM text: `lsvm-train --metric none`, `--metric auto`, and
-  `--metric auto --repeats 3` ("auto x3"), the rest at defaults. Start-up, reading and writing count, about a second of
+- **Ours** are whole commands on LIBSVM text: `lsvm-train --metric none`, `--metric auto` (the default), and
+  `--effort high` ("high"), the rest at defaults. Start-up, reading and writing count, about a second of
   each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
   dense float32 rows in memory.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
@@ -49,7 +49,7 @@ HOW = """\
   file vary together, so that the difference is worth more than that.
 - Seeds of each entry: {seeds}. Errors are means, times medians.
 """
-NONE, AUTO, THRICE = "localsvm none", "localsvm auto", "localsvm auto x3"
+NONE, AUTO, HIGH = "localsvm none", "localsvm auto", "localsvm high"
 BOOSTERS = ("LightGBM", "XGBoost", "CatBoost")
 SIDES = {
     "theirs": "**A peer wins**",
@@ -167,7 +167,7 @@ def verdict(runs: Found) -> list[str]:
     for side, pairs in sides.items():
         texts = [f"{name} ({shown(mine)} and {shown(theirs)}, {peer})" for name, mine, theirs, peer in pairs]
         lines += [f"- {SIDES[side]} on {len(texts)}: {', '.join(texts)}."] if texts else []
-    return [intro, f"Errors in per cent, ours first; {len(judged)} sets. {words}", "", *lines, "", *repeats(runs)]
+    return [intro, f"Errors in per cent, ours first; {len(judged)} sets. {words}", "", *lines, "", *efforts(runs)]
 
 
 def divided(runs: Found, ours: str) -> dict[str, list[tuple[str, float, float, str]]]:
@@ -189,13 +189,13 @@ def divided(runs: Found, ours: str) -> dict[str, list[tuple[str, float, float, s
     return sides
 
 
-def repeats(runs: Found) -> list[str]:
-    """Sentence on who wins with the mean of three partitions."""
-    sides = {side: [pair[0] for pair in pairs] for side, pairs in divided(runs, THRICE).items() if side != "open"}
+def efforts(runs: Found) -> list[str]:
+    """Sentence on who wins with a high effort."""
+    sides = {side: [pair[0] for pair in pairs] for side, pairs in divided(runs, HIGH).items() if side != "open"}
     verbs = {"ours": "it wins", "theirs": "it loses", "even": "it is even"}
     parts = [f"{verb} on {len(sides[side])} ({', '.join(sides[side])})" for side, verb in verbs.items() if sides[side]]
     total = sum(map(len, sides.values()))
-    return [f"With `--repeats 3` {', '.join(parts)} of the {total} sets where that was run.", ""] if parts else []
+    return [f"With `--effort high` {', '.join(parts)} of the {total} sets where that was run.", ""] if parts else []
 
 
 def gains(runs: Found) -> list[str]:
