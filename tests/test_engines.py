@@ -32,6 +32,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.partition import partition_only
 from localsvm.runs.preparation import prepare as preparing
+from localsvm.runs.preparation import regions
 from localsvm.runs.train import train
 
 FAST = KernelSVM(gamma=(0.5, 4.0), cost=(0.3, 3.0))
@@ -141,6 +142,8 @@ def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(two_step, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(ranks, "SAMPLE", 300)
     monkeypatch.setattr(base, "BLOCK_VALUES", 150)
+    monkeypatch.setattr(preparing, "REGIONS_FROM", 100)
+    monkeypatch.setattr(regions, "REGION_ROWS", 12)
     summaries = {kind: train(engine(kind, file, config), config, tmp_path / f"{kind}.h5") for kind in ENGINES}
     for number, ends in enumerate([(), (1, 499)]):
         summaries[str(number)] = train(engine("spark", file, config, ends), config, tmp_path / f"{number}.h5")

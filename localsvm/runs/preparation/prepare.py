@@ -39,7 +39,7 @@ from localsvm.runs.cells.coarse import (
 )
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.preparation.demand import Demand
-from localsvm.runs.preparation.draws import MetricDraw, RankDraw
+from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
 from localsvm.runs.preparation.metric import (
     Measured,
@@ -56,6 +56,7 @@ from localsvm.store.container import checked
 from localsvm.store.model import PartitionFile, load_partition
 from localsvm.threads import Threads
 
+REGIONS_FROM = int(MOST_LEARN / LEARN_SHARE)  # rows: with more, regions of them choose a geometry
 Vector = NDArray[np.float64]
 
 
@@ -263,7 +264,8 @@ class _Preparing:
     def _near(self, config: TrainingConfig, head: Head, chain: Chain, found: _Found) -> Drawn | None:
         """The rows of regions, by which a geometry is chosen; None where the engine has them, or none is."""
         shape = head.rows, head.features
-        if found.drawn is None or config.metric_name != "auto" or untried(shape, len(found.labels)):
+        few = head.rows <= REGIONS_FROM  # which are drawn nearly as dense as they are
+        if few or found.drawn is None or config.metric_name != "auto" or untried(shape, len(found.labels)):
             return None
         drawn = found.drawn.X
         centres = centres_of(np.arange(drawn.shape[0]), LearningPlan.rng(config.seed, -1, 13))
