@@ -175,7 +175,7 @@ def test_a_state_gives_them_back() -> None:
     X = columns()
     ranks = fitted(X)
     assert_array_equal(Ranks.from_state(ranks.state(), 5).apply(X), ranks.apply(X))
-    assert ranks.columns(5) == 9 and ranks.sources(5).tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert ranks.columns(5) == 9 and ranks.ranked.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

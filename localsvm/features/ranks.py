@@ -1,7 +1,7 @@
 """The rank view: beside the columns of a row, where its values stand among those of training.
 
 Trees do not see a monotone change of a column, and distances do. Normal scores are the same for any such change; beside
-the column itself, a metric can weigh each of the two (METHODS 12).
+the column itself, a metric can weigh each of the two.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Ranks(Transform):
 
         With p the share of the rows below a value, and that of the rows not above it, both between the n - 1 steps from
         the smallest to the largest, the score of the value is the quantile of the normal distribution at the mean of
-        the two (as of scikit-learn's QuantileTransformer), clipped at 3 and -3.
+        the two, clipped at 3 and -3 (as of scikit-learn's QuantileTransformer, but where rows tie at an end).
         """
         found = threads.map(partial(_knots_of, X), X.shape[1])
         ranked = [column for column, knots in enumerate(found) if knots is not None]
@@ -95,10 +95,6 @@ class Ranks(Transform):
         for number, column in enumerate(self.ranked.tolist()):
             part = slice(self.knot_ptr[number], self.knot_ptr[number + 1])
             out[:, width + number] = np.interp(x[:, column], self.knots[part], self.scores[part])
-
-    def sources(self, features: int) -> NDArray[np.int64]:
-        """The column (features + r,) that each column of the result is made of."""
-        return np.concatenate([np.arange(features), self.ranked])
 
     def moved(self, by: NDArray[np.float64]) -> Self:
         """Ranks for rows to which so much (d,) was added."""
