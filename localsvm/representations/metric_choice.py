@@ -125,14 +125,13 @@ def choose(
         full = [each._replace(form="full") for each in learned if each.distance == "euclidean"]
         trial.add(full, FIRST)
         learned += full
-    judged_first = len(learned)
-    learned = trial.ordered(learned)[:FEW]
+    every, learned = learned, trial.ordered(learned)[:FEW]
     tried = learned + [weak for each in learned for weak in _weaker(each) if weak != first]
     trial.add(tried, FIRST)
     hopeful = trial.hopeful(tried)
     trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    tries = judged_first + len(tried) - len(learned)
+    tries = len({*every, *tried})
     choice = trial.tested(first, best, tries, mates)
     if CLEAR[0] <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
         trial.add([first, best], LAST)
@@ -141,7 +140,7 @@ def choose(
 
 
 def _weaker(geometry: Geometry) -> list[Geometry]:
-    """The same geometry with a weaker metric."""
+    """Geometries that differ by a weaker metric alone."""
     if geometry.form != "diag":
         return []
     return [geometry._replace(strength=power) if power else geometry._replace(form="") for power in STRENGTHS]
@@ -225,8 +224,7 @@ class _Trial:
             start = geometry._replace(form=""), fold  # both forms go on from the same first steps
             if start not in self._starts:
                 self._starts[start] = plan.weights(learner, course, seed, fold)
-            finish = plan.refined if geometry.form == "full" else plan.settled
-            course = finish(learner, self._starts[start], seed, fold)
+            course = plan.finished(geometry.form, learner, self._starts[start], seed, fold)
         self._courses[geometry, fold] = course
 
     def _judge(self, geometry: Geometry, fold: int) -> None:

@@ -243,11 +243,13 @@ class LearningPlan:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(METRIC_KEY, fold + 1, purpose)))
 
     def weights(self, learner: MetricLearner, euclidean: Course, seed: int, fold: int) -> Course:
-        """Weights after their first steps, from where `settled` and `refined` go on."""
+        """Weights after their first steps, from where `finished` goes on."""
         return learner.steps(euclidean, self.weight_steps, self.rng(seed, fold, 1))
 
-    def settled(self, learner: MetricLearner, weights: Course, seed: int, fold: int) -> Course:
-        """Weights after all steps."""
+    def finished(self, form: str, learner: MetricLearner, weights: Course, seed: int, fold: int) -> Course:
+        """The metric of a form, "diag" or "full", after all steps, from weights after their first ones."""
+        if form == "full":
+            return self.refined(learner, weights, seed, fold)
         return self._near(learner, weights, self.rng(seed, fold, 2))
 
     def refined(self, learner: MetricLearner, course: Course, seed: int, fold: int) -> Course:

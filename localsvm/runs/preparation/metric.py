@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
 from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.data.blocks.numbering import Hashes, contents
-from localsvm.engines.base import Drawn, joined
+from localsvm.engines.base import Drawn, Head, together
 from localsvm.errors import OptionError
 from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
@@ -24,19 +24,12 @@ from localsvm.partition._nearest import Matrix
 from localsvm.representations.baselines import BASELINES, baseline_bytes, learned_by
 from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import EUCLIDEAN, RANK, Geometry, check_metric
-from localsvm.representations.metric_choice import (
-    NONE_TRIED,
-    Options,
-    choose,
-    choosing_bytes,
-    stratified_folds,
-)
+from localsvm.representations.metric_choice import NONE_TRIED, Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_judging import MetricRows
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
-from localsvm.runs.preparation.regions import REGIONS
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -143,44 +136,35 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads, ranks: Rank
 
 
 def measure_drawn(
-    drawn: Dataset, near: Dataset | None, rows: int, labels: NDArray[np.float64], config: TrainingConfig,
+    drawn: Drawn, near: Drawn | None, head: Head, labels: NDArray[np.float64], config: TrainingConfig,
     threads: Threads, ranks: Ranks | None = None,
 ) -> Measured:  # fmt: skip
     """Learn the metric from a sample of many rows: those that `MetricDraw` chooses, scaled.
 
     Parameters
     ----------
-    near : the rows of regions, scaled, which choose; None where nothing is chosen.
-    rows, labels : how many there are in all, and (classes,) float64 the labels of these.
+    near : the rows of regions, scaled, which choose; None where some of the others do.
+    head, labels : of all rows; and (classes,) float64 their labels.
     ranks : see `measure`.
     """
-    if known := _untried(config, is_dense(drawn.X), (rows, drawn.X.shape[1]), labels, ranks):
+    if known := _untried(config, is_dense(drawn.X), (head.rows, drawn.X.shape[1]), labels, ranks):
         return known
-    rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(rows, config.metric_name)
+    rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(head.rows, config.metric_name)
     if len(drawn.y) > wanted:  # where frequent rows are among them
-        places = np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted])
-        weight = None if drawn.weight is None else drawn.weight[places]
-        group = None if drawn.group is None else drawn.group[places]
-        drawn = replace(drawn, X=rows_of(drawn.X, places), y=drawn.y[places], weight=weight, group=group)
+        drawn = drawn.at(np.sort(LearningPlan.rng(config.seed, -1, 11).permutation(len(drawn.y))[:wanted]))
     every = np.arange(len(drawn.y), dtype=np.int64)
     choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
-    drawn = drawn if near is None else _both(drawn, near)
-    labelled, codes = _labelled(drawn, labels, config)
-    mates = _choice_mates(drawn, config)
+    data = (drawn if near is None else together([drawn, near])).dataset
+    data.table, data.columns = head.table, head.columns.kept
+    labelled, codes = _labelled(data, labels, config)
+    mates = _choice_mates(data, config)
     measured = _measured(labelled, codes, every, ranks, rng, config, threads, mates, choosing)
     if measured.metric is None:
         return measured
-    if _by_blocks(config, drawn):
-        return replace(measured, fresh_from=int(LEARN_SHARE * rows))
-    hashes = contents(measured.mapped(drawn.X)) if drawn.group is None else drawn.group.view(np.uint64)
+    if _by_blocks(config, data):
+        return replace(measured, fresh_from=int(LEARN_SHARE * head.rows))
+    hashes = contents(measured.mapped(data.X)) if data.group is None else data.group.view(np.uint64)
     return replace(measured, learned=np.unique(hashes))
-
-
-def _both(a: Dataset, b: Dataset) -> Dataset:
-    """The rows of a, and behind them those of b."""
-    weight = None if a.weight is None or b.weight is None else np.concatenate([a.weight, b.weight])
-    group = None if a.group is None or b.group is None else np.concatenate([a.group, b.group])
-    return replace(a, X=joined([a.X, b.X]), y=np.concatenate([a.y, b.y]), weight=weight, group=group)
 
 
 def _by_blocks(config: TrainingConfig, data: Dataset) -> bool:
@@ -248,20 +232,14 @@ def _measured(
         ranks = ranks if geometry.ranks else None
         if not geometry.form:
             return Measured(ranks=ranks, description=description)
-        seen = data if ranks is None else _viewed(data, rows, ranks)
+        seen = (data if ranks is None else _viewed(data, rows, ranks))._replace(distance=DISTANCES[geometry.distance])
         learning = rows if ranks is None else np.arange(len(rows), dtype=np.int64)
         if asked in BASELINES:
             baseline_rng = LearningPlan.rng(config.seed, -1, 5)
             values = learned_by(asked, np.asarray(seen.X[learning], np.float64), codes[rows], baseline_rng)
         else:
-            seen = seen._replace(distance=DISTANCES[geometry.distance])
             values = _learned(seen, learning, geometry, check_metric(asked), config.seed, begun)
     return Measured(Metric(np.ascontiguousarray(seen.distance.sized(values), np.float32)), ranks, description)
-
-
-def centres_of(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """The rows that regions are around."""
-    return np.sort(rng.permutation(rows)[:REGIONS])
 
 
 def _options(config: TrainingConfig, dense: bool, features: int, ranked: bool) -> Options:
@@ -334,8 +312,7 @@ def _labelled(
     weight = (cost / cost.max())[codes]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
-    distance = DISTANCES[config.method.distance]
-    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data), distance), codes
+    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data)), codes
 
 
 def _ties(data: Dataset) -> NDArray[np.int64] | None:
@@ -357,7 +334,7 @@ def _learned(
     learner, plan = data.learner(rows), LearningPlan()
     if begun is None:
         course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
-        course = (plan.refined if geometry.form == "full" else plan.settled)(learner, course, seed, -1)
+        course = plan.finished(geometry.form, learner, course, seed, -1)
     else:
         course = plan.further(learner, begun, seed)
     if rank is not None:

@@ -41,15 +41,8 @@ from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.preparation.demand import Demand
 from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
-from localsvm.runs.preparation.metric import (
-    Measured,
-    centres_of,
-    measure,
-    measure_drawn,
-    tries_ranks,
-    untried,
-)
-from localsvm.runs.preparation.regions import Regions
+from localsvm.runs.preparation.metric import Measured, measure, measure_drawn, tries_ranks, untried
+from localsvm.runs.preparation.regions import Regions, centres_of
 from localsvm.runs.preparation.stored import check_coarse, check_kept, check_partition, stored_chain
 from localsvm.runs.progress import Clock, Observer
 from localsvm.store.container import checked
@@ -268,7 +261,7 @@ class _Preparing:
         if few or found.drawn is None or config.metric_name != "auto" or untried(shape, len(found.labels)):
             return None
         drawn = found.drawn.X
-        centres = centres_of(np.arange(drawn.shape[0]), LearningPlan.rng(config.seed, -1, 13))
+        centres = centres_of(drawn.shape[0], LearningPlan.rng(config.seed, -1, 13))
         at = chain.scaled(rows_of(drawn, centres), read=True)
         before = MetricDraw.of(config, head.rows).before
         regions = Regions(dense_rows(at, np.arange(len(centres))), partial(chain.scaled, read=True), before)
@@ -303,10 +296,9 @@ class _Preparing:
             assert isinstance(self._engine, Memory), "else rows are drawn"
             with Threads(self._demand.metric(found.labels)) as some:
                 return measure(self._engine.data, config, some, ranks)
-        drawn = found.drawn.through(partial(scaled, chain)).dataset
-        drawn.table, drawn.columns = head.table, head.columns.kept
-        close = None if near is None else near.through(partial(scaled, chain)).dataset
-        return measure_drawn(drawn, close, head.rows, found.labels, config, self._threads, ranks)
+        drawn = found.drawn.through(partial(scaled, chain))
+        close = None if near is None else near.through(partial(scaled, chain))
+        return measure_drawn(drawn, close, head, found.labels, config, self._threads, ranks)
 
     def _divided(self, config: TrainingConfig, head: Head, chain: Chain, found: _Found) -> CoarseCells:
         """The coarse cells: those of the file, or new ones."""
@@ -357,9 +349,8 @@ class _Found:
 
 
 def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:
-    """Ranks of scaled rows, by a sample of the rows as they are read."""
-    X = scaled(chain, np.array(sample.X) if isinstance(sample.X, np.ndarray) else sample.X)
-    return Ranks.fit(np.asarray(X), threads)
+    """Ranks of scaled rows, by a sample of the rows as they are read, which is consumed."""
+    return Ranks.fit(np.asarray(scaled(chain, sample.X)), threads)
 
 
 CONTENT = "the content of the data"  # in the key of a run

@@ -34,12 +34,17 @@ def away(X: Examples, centres: Dense) -> Floats:
     return np.asarray(squares - 2.0 * products, np.float64)
 
 
+def centres_of(rows: int, rng: np.random.Generator) -> Numbers:
+    """The rows, of so many, that regions are around."""
+    return np.sort(rng.permutation(rows)[:REGIONS])
+
+
 def _first(distance: Floats, numbers: Numbers) -> NDArray[np.intp]:
     """Places of the REGION_ROWS smallest distances; of equal ones, those of smaller numbers."""
     return np.lexsort((numbers, distance))[:REGION_ROWS]
 
 
-class Found(NamedTuple):
+class NearRows(NamedTuple):
     """Rows of regions in blocks: for each region its distances and numbers, and all rows in the order of numbers."""
 
     distance: list[Floats]
@@ -49,7 +54,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Regions:
-    """Statistic of the rows of regions, which keeps them as they are read; see `Found`.
+    """Statistic of the rows of regions, which keeps them as they are read; see `NearRows`.
 
     Attributes
     ----------
@@ -62,21 +67,23 @@ class Regions:
     scaled: Step
     before: int
 
-    def of(self, block: Block) -> Found:
+    def of(self, block: Block) -> NearRows:
         """Rows of a block that may be of a region."""
         block = block.between(block.first, max(block.first, min(block.first + len(block.y), self.before)))
         distance = away(self.scaled(block.X), self.centres)
-        return _trimmed(list(distance), [block.numbers] * len(self.centres), block.rows(np.arange(len(block.y))))
+        near = _nearest(list(distance), [block.numbers] * len(self.centres))
+        return NearRows(*near, block.rows(np.flatnonzero(np.isin(block.numbers, np.concatenate(near[1])))))
 
-    def merge(self, a: Found, b: Found) -> Found:
+    def merge(self, a: NearRows, b: NearRows) -> NearRows:
         """The nearest rows of both."""
         distance = [np.concatenate(pair) for pair in zip(a.distance, b.distance, strict=True)]
         numbers = [np.concatenate(pair) for pair in zip(a.numbers, b.numbers, strict=True)]
-        return _trimmed(distance, numbers, together([a.rows, b.rows]))
+        near, rows = _nearest(distance, numbers), together([a.rows, b.rows])
+        return NearRows(*near, rows.at(np.flatnonzero(np.isin(rows.numbers, np.concatenate(near[1])))))
 
 
-def _trimmed(distance: Sequence[Floats], numbers: Sequence[Numbers], rows: Drawn) -> Found:
+def _nearest(distance: Sequence[Floats], numbers: Sequence[Numbers]) -> tuple[list[Floats], list[Numbers]]:
+    """The smallest distances of each region, and the numbers of their rows."""
     kept = [_first(*pair) for pair in zip(distance, numbers, strict=True)]
-    near = [each[places] for each, places in zip(numbers, kept, strict=True)]
-    places = np.flatnonzero(np.isin(rows.numbers, np.concatenate(near)))
-    return Found([each[places] for each, places in zip(distance, kept, strict=True)], near, rows.at(places))
+    pairs = list(zip(distance, numbers, kept, strict=True))
+    return [each[places] for each, _, places in pairs], [each[places] for _, each, places in pairs]
