@@ -186,15 +186,24 @@ def _started(jobs: int) -> Any:
             with _signals_blocked():
                 executor.submit(os.getpid)
     except BaseException as error:
-        for process in [] if executor is None else executor._processes.values():
-            _kill(process)
-            process.join()
+        if executor is not None:
+            _give_up(executor)
         if not isinstance(error, OSError | ImportError | NotImplementedError):  # the latter two: no semaphores
             raise
         what = f"worker processes cannot be started ({getattr(error, 'strerror', None) or error})"
         remedy = f"use fewer jobs ({opt.jobs(1)} needs none), or raise the limits of the shell or of /dev/shm"
         raise RunError(f"{what}; {remedy}") from error
     return executor
+
+
+def _give_up(executor: Any) -> None:
+    """End an executor that cannot start all of its workers."""
+    for process in executor._processes.values():
+        _kill(process)
+        process.join()
+    # at the end of this process its thread could be stopped amid the removal of a semaphore: loky would warn of a leak
+    executor._call_queue.close()
+    executor._call_queue.join_thread()
 
 
 def _end(executor: Any, kill: bool) -> None:
