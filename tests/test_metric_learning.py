@@ -161,8 +161,8 @@ def test_folds_without_rows_choose_nothing() -> None:
     data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
     folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
     for options, name in ((Options(), "none"), (Options(("manhattan",), (True,)), "manhattan+ranks")):
-        choice, course = choose(dict.fromkeys(options.views, data), folds, options, measuring.CHOICE_PLAN, 0, ALONE)
-        assert (choice.name, choice.best, choice.loss, course) == (name, "none", (), None)
+        choice, courses = choose(dict.fromkeys(options.views, data), folds, options, measuring.CHOICE_PLAN, 0, ALONE)
+        assert (choice.name, choice.best, choice.loss, courses) == (name, "none", (), {})
 
 
 def test_balanced_classes_weigh_the_same_when_a_metric_is_learned() -> None:

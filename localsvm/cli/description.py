@@ -7,7 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.metric_report import geometry_text, weights_of, weights_text
+from localsvm.cli.metric_report import geometry_text, members_text, weights_of, weights_text
 from localsvm.cli.reporting import (
     calibration_text,
     features_text,
@@ -144,9 +144,10 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
 
 def _metric(facts: dict[str, Any], every: bool) -> list[tuple[str, str]]:
     learned, metric = facts["config"].get("learned"), facts["metric"]
-    lines = [("geometry", geometry_text(learned))] if learned else []
+    lines = [("geometry", geometry_text(learned)), *members_text(learned)] if learned else []
     if metric and metric["metrics"] > 1:
-        lines.append(("metric", f"{metric['metrics']:,}, of problems, folds or cells; the weights are their means"))
+        whose = "members" if members_text(learned) else "problems, folds or cells"
+        lines.append(("metric", f"{metric['metrics']:,}, of {whose}; the weights are their means"))
     return lines + (weights_text(metric["weights"], every) if metric else [])
 
 

@@ -26,13 +26,28 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
     from localsvm.representations.metric import Geometry
 
     name, best = learned["name"], learned["best"]
-    chosen = _words(Geometry.of(name) or Geometry())
+    chosen = _words(Geometry.named(name))
     if best == "none":
         return f"{chosen} ({learned.get('why', 'too few rows to try another')})"
     before, after = (f"{100 * value:.3g}" for value in learned["error"])
     if name != best:
         return f"{chosen} (nothing else was clearly better)"
     return f"{chosen} (error on fresh rows {before} -> {after} %)"
+
+
+def members_text(learned: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Lines of a table: the geometries of members, with their weights in the mean; none for a single geometry.
+
+    learned : as of `geometry_text`, None where no metric was asked for.
+    """
+    from localsvm.representations.metric import Geometry
+
+    labels = (learned or {}).get("members", [])
+    count = len(labels)
+    weights = (learned or {}).get("weights") or [1 / max(1, count)] * count
+    shares = [sum(weights[i::count]) for i in range(count)]  # repeats have the geometries in turn
+    lines = [f"{share:.2f} {_words(Geometry.named(label))}" for label, share in zip(labels, shares, strict=True)]
+    return [("" if i else "members", line) for i, line in enumerate(lines)]
 
 
 def _words(geometry: Geometry) -> str:

@@ -118,8 +118,9 @@ effort = option(
     type=Names(EFFORTS),
     show_default="normal",
     help="The time that training may take, for a user who leaves the rest alone. low: Euclidean distances and cells of "
-    "2000 rows, in about a fifth of the time, with up to twice the errors; high: cells of twice the rows, in two to "
-    "four times the time, with up to a tenth of the errors less. What -c and --metric say stays.",
+    "2000 rows, in about a fifth of the time, with up to twice the errors; high: cells of twice the rows, and the mean "
+    "of six repeats in different geometries, in TIMES the time, with up to a tenth of the errors less. What -c, "
+    "--metric and --repeats say stays.",
     group=Group.PARTITION,
 )
 coarse_size = option(
@@ -255,7 +256,7 @@ repeats = option(
     type=WholeNumber(1, 1000),
     show_default="1",
     help="Divide the rows this many times, by different seeds, train the cells of all, and average their decision "
-    "values.",
+    "values. With --metric auto the best geometries take turns, and held-out values say how much each weighs.",
     group=Group.PARTITION,
 )
 partition_file = option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm import __version__
-from localsvm.cli.metric_report import geometry_text
+from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
         [
             ("data", data),
             *([("geometry", geometry_text(summary.metric))] if summary.metric else []),
+            *members_text(summary.metric),
             ("partition", _partition_text(summary)),
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),
@@ -173,7 +174,8 @@ def _selection(summary: Summary) -> str:
     if summary.cv_error is None:
         return "none (one point)"
     why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
-    mean = " of one repeat, in the mean" if summary.repeats > 1 else ""
+    apart = summary.repeats > 1 and not members_text(summary.metric)
+    mean = " of one repeat, in the mean" if apart else ""
     guessing = "" if summary.guessing is None else f" (guessing: {summary.guessing:.2%})"
     return f"{why}error {summary.cv_error:.2%}{mean}{guessing}{scored}"
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import ModelError
+from localsvm.features.metric import Metric
 from localsvm.runs.predict import LocalModel
 from localsvm.store.container import Image
 
@@ -107,7 +108,7 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     problem = state["model_problem"]
     problems = range(model.target.n_problems)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
-    if chain.metric is not None:
+    if isinstance(chain.metric, Metric):  # a linear kernel has no members with several
         values = chain.metric.values
         weights = weights * values if values.ndim == 1 else weights @ values.T
     if scaling.factor is not None:

@@ -19,7 +19,8 @@ from localsvm.data.readers.libsvm import Layout
 from localsvm.errors import DataError
 from localsvm.features.base import Transform
 from localsvm.features.columns import KeptColumns
-from localsvm.features.metric import MATRIX, Metric
+from localsvm.features.joint import Joint
+from localsvm.features.metric import Metric
 from localsvm.features.origin import Origin
 from localsvm.features.ranks import Ranks
 from localsvm.features.scaling import CENTRED, Scaling
@@ -45,7 +46,7 @@ class Chain:
     origin: Origin = field(default_factory=Origin)
     scaling: Scaling = field(default_factory=lambda: Scaling("none"))
     ranks: Ranks | None = None
-    metric: Metric | None = None
+    metric: Metric | Joint | None = None
 
     @classmethod
     def of(cls, columns: KeptColumns, shift: Shift | None, scaling: Scaling) -> Self:
@@ -152,7 +153,11 @@ class Chain:
 
     @classmethod
     def from_state(
-        cls, columns: KeptColumns, scaling: State, ranks: Ranks | None = None, metric: Metric | None = None
+        cls,
+        columns: KeptColumns,
+        scaling: State,
+        ranks: Ranks | None = None,
+        metric: Metric | Joint | None = None,
     ) -> Self:
         """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
         mode, arrays = scaling
@@ -161,7 +166,7 @@ class Chain:
         scaling_arrays = {name: array for name, array in arrays.items() if name != ORIGIN or mode == "row"}
         origin = Origin.from_state(origin_values, columns.kept, features)
         chain = cls(columns, origin, Scaling.from_state(mode, scaling_arrays, features), ranks, metric)
-        if not chain.dense and metric is not None and metric.kind == MATRIX:
+        if not chain.dense and metric is not None and metric.mixes:
             raise Unsound("/metric: sparse rows have weights alone")
         if not chain.dense and ranks is not None:
             raise Unsound("/ranks: sparse rows have none")

@@ -7,7 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from localsvm.features.joint import JOINT, Joint
 from localsvm.features.metric import MATRIX, WEIGHTS, Metric
+from localsvm.partition.members import Members
 from localsvm.representations.metric import EUCLIDEAN, METRICS, RANK, Geometry, check_metric
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Unsound
@@ -15,7 +17,8 @@ from localsvm.store.pieces import Unsound
 UNTRIED = ("one class", "too many columns to try one", "too many classes to try one")  # not even by auto
 TESTED = ("loss", "error", "z", "bound")
 LEARNED = {"name": "str"}  # what the option `learned` says, ...
-CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice
+CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice, ...
+MEMBERS = {"members": "tuple[str, ...]", "weights": "tuple[float, ...]"}  # ... of members with geometries of their own
 # what earlier versions wrote as well: the data that it was learned from, and which of their rows; it is passed over
 EARLIER = {"fingerprint", "rows", "taken", "key"}
 EARLIER_ARRAY = "fresh"
@@ -36,7 +39,14 @@ def metric_arrays(state: State) -> dict[str, NDArray[Any]]:
     return {name: array for name, array in state[1].items() if name != EARLIER_ARRAY}
 
 
-def learned_metric(state: State | None, config: Mapping[str, Any], features: int) -> Metric | None:
+def members_of(metric: Metric | Joint | None, record: Mapping[str, Any] | None) -> Members | None:
+    """Members with different geometries, of a checked record; None where all have the same."""
+    if not isinstance(metric, Joint) or record is None:
+        return None
+    return Members(tuple(Geometry.named(label).distance for label in record["members"]), metric.width)
+
+
+def learned_metric(state: State | None, config: Mapping[str, Any], features: int) -> Metric | Joint | None:
     """The metric of a file, for so many features; Unsound if it does not fit, or is not what the config says of it.
 
     state : its kind and arrays.
@@ -45,6 +55,11 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
     name = None if record is None else _check_record(record, asked)
     if (record is None) != (asked == EUCLIDEAN):
         raise Unsound("/@config: the option metric does not fit the option learned")
+    if record is not None and "members" in record:
+        if state is None or state[0] != JOINT:
+            raise Unsound("/metric is not of several members")
+        forms = [Geometry.named(label).form for label in record["members"]]
+        return Joint.from_state([MATRIX if form == "full" else WEIGHTS for form in forms], state[1], features)
     if (state is None) != (name in (None, "")):
         raise Unsound("/metric is not what the option learned says")
     if state is None:
@@ -58,7 +73,8 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
 
 def _check_record(record: dict[str, Any], asked: Any) -> str:
     """The form of the metric, "" for none; Unsound unless it was learned as the option `metric` asked for."""
-    check_options("/@config learned", record, LEARNED | (CHOICE if "best" in record else {}), {"why"})
+    kinds = LEARNED | (CHOICE | MEMBERS if "best" in record else {})
+    check_options("/@config learned", record, kinds, {"why", *MEMBERS})
     name, best = record["name"], record.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):
@@ -69,6 +85,18 @@ def _check_record(record: dict[str, Any], asked: Any) -> str:
         raise Unsound("/@config: the option learned is no choice of a metric")
     if any(len(record[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
         raise Unsound("/@config: the option learned has not two values for each test")
+    _check_members(record)
     if "why" in record and (best != EUCLIDEAN or record["why"] not in UNTRIED):
         raise Unsound("/@config: the option learned has no reason of ours")
     return chosen.form
+
+
+def _check_members(record: dict[str, Any]) -> None:
+    """Raise Unsound unless members have two geometries at least, the chosen one first, and weights whose sum is 1."""
+    members, weights = record.get("members"), record.get("weights")
+    sound = members is None or (len(members) > 1 and members[0] == record["name"])
+    sound = sound and all(Geometry.of(label) is not None for label in members or ())
+    if weights is not None:
+        sound = sound and members is not None and min(weights, default=-1) >= 0 and abs(sum(weights) - 1) < 1e-9
+    if not sound:
+        raise Unsound("/@config: the option learned has no sound members")

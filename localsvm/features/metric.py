@@ -45,6 +45,11 @@ class Metric(Transform):
         return WEIGHTS if self.values.ndim == 1 else MATRIX
 
     @property
+    def mixes(self) -> bool:
+        """True for a matrix."""
+        return self.kind == MATRIX
+
+    @property
     def features(self) -> int:
         """Number of columns of the rows before they are mapped."""
         return len(self.values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.errors import OptionError
@@ -12,6 +13,7 @@ from localsvm.partition.base import Partition, TrainingCell, size_spread, smalle
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.duplicates import copies, summed
 from localsvm.partition.kmeans import KMeansCells, ManhattanKMeans
+from localsvm.partition.members import Members
 from localsvm.partition.none import NoPartition
 from localsvm.partition.repeated import Repeated
 from localsvm.partition.two_step import POINTER, SHARE, Maker, TwoStep
@@ -24,30 +26,33 @@ REGISTRY: dict[str, type[Partition]] = {
 }
 
 __all__ = [
-    "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "restore", "size_spread", "smallest_size",
-    "summed",
+    "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "measured_by", "restore", "size_spread",
+    "smallest_size", "summed",
 ]  # fmt: skip
 
 
-def create(name: str, repeats: int = 1, coarse_size: int | None = None) -> Partition:
+def create(
+    name: str, repeats: int = 1, coarse_size: int | None = None, members: Members | None = None
+) -> Partition:  # fmt: skip
     """A partition by its name, or several that answer together, not fitted yet; OptionError for an unknown name.
 
     Parameters
     ----------
     repeats : number of partitions that answer together; 1 for a single one.
     coarse_size : rows of the coarse cells that it divides; None for none.
+    members : distances of the repeats, and the columns that they see; None where all have those of the name.
     """
     if name not in REGISTRY:
         raise OptionError(f"{opt.partition}: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
-    kind = REGISTRY[name]
-    first: Partition = kind() if coarse_size is None else TwoStep(kind, coarse_size)
-    if repeats == 1:
-        return first
-    return Repeated([first, *(_further(kind, coarse_size) for _ in range(repeats - 1))])
+    names = [name if members is None else measured_by(name, members.distance(i)) for i in range(repeats)]
+    parts = [_made(REGISTRY[each], number, coarse_size) for number, each in enumerate(names)]
+    return parts[0] if repeats == 1 else Repeated(parts, members)
 
 
-def _further(kind: type[Partition], coarse_size: int | None) -> Partition:
-    return kind.further() if coarse_size is None else TwoStep(kind.further, coarse_size, SHARE)
+def _made(kind: type[Partition], repeat: int, coarse_size: int | None) -> Partition:
+    if coarse_size is None:
+        return kind.further() if repeat else kind()
+    return TwoStep(kind.further, coarse_size, SHARE) if repeat else TwoStep(kind, coarse_size)
 
 
 def inside(name: str, repeat: int) -> Maker:
@@ -59,18 +64,35 @@ def inside(name: str, repeat: int) -> Maker:
     return REGISTRY[name].further if repeat else REGISTRY[name]
 
 
-def restore(name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int) -> Partition:
+def measured_by(name: str, distance: str) -> str:
+    """Name of the partition that differs from another by its distance alone; the same one where it measures by none."""
+    plain = name.removesuffix("-manhattan")
+    measured = f"{plain}-{distance}"
+    return measured if measured in REGISTRY else plain
+
+
+def restore(
+    name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int, members: Members | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Partition:  # fmt: skip
     """The partition of n_cells cells that a file describes by name and `state()`; rows have `features` columns.
+
+    members, weights : of repeats with geometries of their own; `features` columns are those of one of them.
 
     Unsound for a name that is unknown to this version, and for arrays that are none of that partition.
     """
     if name not in REGISTRY:
         raise Unsound(f"the partition {name!r} is not known to this version")
     kind, parts = REGISTRY[name], _numbered(state)
-    repeats = [_restored(f"/partition/{i}", kind, part, features) for i, part in enumerate(parts)]
-    partition = Repeated(repeats) if repeats else _restored("/partition", kind, state, features)
+    if members is not None and not state:  # of repeats of one cell, which have nothing to say
+        parts = [{}] * n_cells
+    kinds = [kind if members is None else REGISTRY[measured_by(name, members.distance(i))] for i in range(len(parts))]
+    repeats = [_restored(f"/partition/{i}", kinds[i], part, features) for i, part in enumerate(parts)]
+    partition = Repeated(repeats, members, weights) if repeats else _restored("/partition", kind, state, features)
     if partition.n_cells != n_cells:
         raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")
+    if weights is not None and len(weights) != len(partition.cells_by_repeat):
+        raise Unsound("/@config: the option learned has not a weight for each repeat")
     return partition
 
 

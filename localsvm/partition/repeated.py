@@ -16,10 +16,11 @@ from localsvm.threads import ALONE, Threads
 
 if TYPE_CHECKING:
     from localsvm.data.blocks.dataset import Examples
+    from localsvm.partition.members import Members
 
 
 class Repeated(Partition):
-    """R partitions of one kind. A row is answered by what each of them routes it to, with 1 / R of its weight.
+    """R partitions of one name, which answer for a row together, each with 1 / R of its weight, or another share.
 
     The cells of a repeat follow those of the one before in one numbering. The first repeat is bit for bit the partition
     that the kind makes alone.
@@ -28,10 +29,14 @@ class Repeated(Partition):
     ----------
     parts : sequence of Partition
         The repeats, at least one.
+    members : which columns each of them sees; None for all.
+    weights : (R,) of the repeats, whose sum is 1; None for equal ones.
     """
 
-    def __init__(self, parts: Sequence[Partition]) -> None:
-        self.parts, self.name = list(parts), parts[0].name
+    def __init__(
+        self, parts: Sequence[Partition], members: Members | None = None, weights: NDArray[np.float64] | None = None
+    ) -> None:
+        self.parts, self.name, self._members, self.weights = list(parts), parts[0].name, members, weights
 
     def fit(
         self,
@@ -70,8 +75,16 @@ class Repeated(Partition):
         return None if None in by_part else [cells for of_part in by_part for cells in of_part or ()]
 
     def route(self, X: Examples) -> sparse.csr_array:
-        routes = sparse.hstack([part.route(X) for part in self.parts], format="csr")
-        return sparse.csr_array(routes / len(self.parts))
+        if self.weights is None:
+            routes = sparse.hstack([self._routed(X, i) for i in range(len(self.parts))], format="csr")
+            return sparse.csr_array(routes / len(self.parts))
+        nobody = [sparse.csr_array((X.shape[0], part.n_cells)) for part in self.parts]
+        weighted = [self._routed(X, i) * w if w else nobody[i] for i, w in enumerate(self.weights.tolist())]
+        return sparse.csr_array(sparse.hstack(weighted, format="csr"))
+
+    def _routed(self, X: Examples, repeat: int) -> sparse.csr_array:
+        seen = X if self._members is None else self._members.seen(repeat, X)
+        return self.parts[repeat].route(seen)
 
     def assign(self, X: Examples) -> NDArray[np.int32]:
         raise OptionError("repeated partitions answer for every row together; a row belongs to one cell of one of them")

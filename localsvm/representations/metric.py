@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 from localsvm.errors import OptionError
 from localsvm.naming import opt
 
-EUCLIDEAN = "none"
-METRICS = (EUCLIDEAN, "auto", "diag", "full", "nca", "itml", "lmnn")
+EUCLIDEAN, AUTO = "none", "auto"
+METRICS = (EUCLIDEAN, AUTO, "diag", "full", "nca", "itml", "lmnn")
 _LABEL = re.compile(r"(manhattan)?\+?(ranks)?\+?(?:(diag|full)(?:\^(0\.\d+))?)?")
 RANK = re.compile(r"rank:([1-9][0-9]{0,8})")
 
@@ -44,6 +44,13 @@ class Geometry(NamedTuple):
         power = "" if self.strength == 1.0 else f"^{self.strength:g}"
         parts = [self.distance] * (self.distance != "euclidean") + ["ranks"] * self.ranks
         return "+".join(parts + ([self.form + power] if self.form else [])) or EUCLIDEAN
+
+    @classmethod
+    def named(cls, label: str) -> Self:
+        """The geometry of a label."""
+        geometry = cls.of(label)
+        assert geometry is not None, "a label"
+        return geometry
 
     @classmethod
     def of(cls, label: str) -> Self | None:

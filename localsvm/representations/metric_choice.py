@@ -41,6 +41,7 @@ class Choice:
     loss, error : (2,) the mean loss, and the share of wrong rows, by the first geometry and by the best one.
     z : (2,) of the paired tests, for both: the mean difference of the rows over its standard error.
     bound : (2,) what each z has to be below.
+    members : geometries of a model that averages several, the chosen one first; empty where one was asked for.
     """
 
     name: str
@@ -49,13 +50,12 @@ class Choice:
     error: tuple[float, ...] = ()
     z: tuple[float, ...] = ()
     bound: tuple[float, ...] = ()
+    members: tuple[str, ...] = ()
 
     @property
     def geometry(self) -> Geometry:
         """The geometry of the name."""
-        geometry = Geometry.of(self.name)
-        assert geometry is not None, "a label"
-        return geometry
+        return Geometry.named(self.name)
 
 
 NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN)
@@ -100,12 +100,12 @@ def stratified_folds(
 
 def choose(
     views: Mapping[bool, MetricRows], folds: NDArray[np.int64], options: Options, plan: LearningPlan, seed: int,
-    threads: Threads, mates: Mates | None = None,
-) -> tuple[Choice, Course | None]:  # fmt: skip
+    threads: Threads, mates: Mates | None = None, members: int = 1,
+) -> tuple[Choice, dict[str, Course]]:  # fmt: skip
     """Choose among geometries; where not every fold has rows, the first one is the choice.
 
-    What the first fold's learning of the metric has come to is returned, too, for steps that go on from there; None
-    without a metric.
+    What the first fold's learning of each chosen metric has come to is returned, too, by the geometry's label, for
+    steps that go on from there.
 
     Parameters
     ----------
@@ -114,10 +114,11 @@ def choose(
     plan : what is learned.
     threads : of no influence on the result.
     mates : of the (m,) rows, which stay together; None where none do.
+    members : geometries that are wanted at most.
     """
     first = options.plain[0]
     if len(np.unique(folds)) < FOLDS:
-        return replace(NONE_TRIED, name=first.label), None
+        return replace(NONE_TRIED, name=first.label), {}
     trial = _Trial(views, folds, plan, seed, threads)
     learned = [each._replace(form="diag") for each in options.plain]
     trial.add([first, *learned], FIRST)
@@ -125,18 +126,17 @@ def choose(
         full = [each._replace(form="full") for each in learned if each.distance == "euclidean"]
         trial.add(full, FIRST)
         learned += full
-    every, learned = learned, trial.ordered(learned)[:FEW]
-    tried = learned + [weak for each in learned for weak in _weaker(each) if weak != first]
+    ordered = trial.ordered(learned)
+    tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
     trial.add(tried, FIRST)
     hopeful = trial.hopeful(tried)
     trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    tries = len({*every, *tried})
-    choice = trial.tested(first, best, tries, mates)
-    if CLEAR[0] <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
-        trial.add([first, best], LAST)
-        choice = trial.tested(first, best, tries, mates)
-    return choice, trial.course(choice.geometry)
+    others = trial.others(first, ordered[:members]) if members > 1 else []
+    choice = trial.tested(first, best, len({*learned, *tried}), mates)
+    several = [choice.geometry, *(each for each in others if _kind(each) != _kind(choice.geometry))][:members]
+    labels = tuple(each.label for each in several) if members > 1 else ()
+    return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}
 
 
 def _weaker(geometry: Geometry) -> list[Geometry]:
@@ -168,9 +168,28 @@ class _Trial:
         self._threads.map(lambda i: self._learn(*courses[i]), len(courses))
         self._threads.map(lambda i: self._judge(*todo[i]), len(todo))
 
-    def course(self, geometry: Geometry) -> Course | None:
-        """What the first fold's learning has come to; None for a geometry without a metric."""
-        return self._courses[_source(geometry), FIRST[0]] if geometry.form else None
+    def course(self, geometry: Geometry) -> Course:
+        """What the first fold's learning of a metric has come to."""
+        return self._courses[_source(geometry), FIRST[0]]
+
+    def others(self, first: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Geometries of a smaller loss than the first one, the smallest first; the best one of each kind."""
+        every = [power for each in candidates for power in (each, *_weaker(each)) if power != first]
+        candidates = list(dict.fromkeys(every))
+        self.add(candidates, FIRST)
+        kinds: dict[Geometry, list[Geometry]] = {}
+        for each in candidates:
+            kinds.setdefault(_kind(each), []).append(each)
+        some = [min(of_kind, key=self._first_loss) for of_kind in kinds.values()]
+        self.add([first, *some], SECOND)
+        return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
+
+    def _first_loss(self, geometry: Geometry) -> float:
+        """Mean loss of a candidate by the first folds."""
+        order = np.flatnonzero(np.isin(self._folds, FIRST))
+        return float(
+            np.average(self._results[geometry][FIRST[0]][0], weights=self._views[geometry.ranks].weight[order])
+        )
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
@@ -204,7 +223,14 @@ class _Trial:
         return min(near, key=power.__getitem__, default=best)
 
     def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
-        """Test the best candidate against the first geometry; see `tested`."""
+        """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
+        choice = self._tested(first, best, tries, mates)
+        if CLEAR[0] <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
+            self.add([first, best], LAST)
+            choice = self._tested(first, best, tries, mates)
+        return choice
+
+    def _tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
         order = self._order(first)
         results = {each: self._joined(each) for each in (first, best)}
         rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
@@ -252,6 +278,11 @@ class _Trial:
         """Mean loss and error (2,) of a candidate."""
         weight = self._views[geometry.ranks].weight[self._order(geometry)]
         return np.asarray(self._joined(geometry) @ (weight / weight.sum()))
+
+
+def _kind(geometry: Geometry) -> Geometry:
+    """A geometry's distance, view and form alone: weights of all powers, 0 among them, are of one kind."""
+    return geometry._replace(form=geometry.form or "diag", strength=1.0)
 
 
 def _source(geometry: Geometry) -> Geometry:

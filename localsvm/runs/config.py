@@ -17,7 +17,7 @@ from localsvm.methods import default_method, method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.naming import opt
-from localsvm.representations.metric import EUCLIDEAN, check_metric
+from localsvm.representations.metric import AUTO, EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
@@ -25,6 +25,7 @@ from localsvm.targets.classification import ACCURACY, SCHEMES, SCORES, Classific
 
 EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
+HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 MOST_ROWS = 1 << 40
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
@@ -44,7 +45,8 @@ class TrainingConfig:
     method : with its own options.
     partition : its name; None for one cell up to cell_size rows, and Voronoi cells beyond if the method divides.
     cell_size : the most rows of a cell; None for what the method does by default for the number of rows.
-    effort : one of EFFORTS, for what is not given: "low" has no metric and small cells, "high" larger cells.
+    effort : one of EFFORTS, for what is not given: "low" has no metric and small cells, "high" larger cells
+        and repeats.
     scale : how features are scaled, one of `features.scaling.MODES`.
     metric : of the scaled rows, "none" or one of those that `preparation.metric` learns; None for what the method does
         by default.
@@ -59,7 +61,8 @@ class TrainingConfig:
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
     seed : of everything random, from 0, of up to 1000 digits.
-    repeats : partitions by different seeds, which answer together.
+    repeats : partitions by different seeds, and of different geometries where these are chosen, which answer together;
+        None for what the effort does.
     zero_based : indices of data files start at 0.
     force_classes : labels are classes, however little they look like it.
     coarse_size : rows of the coarse cells that are divided into cells, at least cell_size; None to divide at once.
@@ -83,7 +86,7 @@ class TrainingConfig:
     class_weights: tuple[tuple[float, float], ...] = ()
     probability: bool = False
     seed: Seed = 0
-    repeats: int = 1
+    repeats: int | None = None
     balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
@@ -133,9 +136,10 @@ class TrainingConfig:
     def _check_partition(self) -> None:
         if self.cell_size is not None and self.cell_size >= MOST_ROWS:
             raise OptionError(f"{opt.cell_size(self.cell_size)}: no cell has as many rows; give fewer, or leave it out")
-        if self.repeats < 1:
+        if self.repeats is not None and self.repeats < 1:
             raise OptionError(f"{opt.repeats} must be a whole number from 1, not {self.repeats}")
-        if self.repeats > 1 and self.partition == "none" and self.coarse_size is None:
+        one_cell = self.partition == "none" and self.coarse_size is None
+        if (self.repeats or 1) > 1 and one_cell and self.metric_name != AUTO:
             raise OptionError(
                 f"{opt.repeats} is for several cells, which {opt.partition('none')} does not make; leave one of the "
                 "two out"
@@ -160,6 +164,12 @@ class TrainingConfig:
         return self.method.default_metric if self.method.shift_invariant else EUCLIDEAN
 
     @property
+    def times(self) -> int:
+        """How often the rows are divided, at most: where repeats are not given, one cell of one geometry has none."""
+        usual = HIGH_REPEATS if self.effort == "high" and self.metric_name == AUTO else 1
+        return self.repeats or usual
+
+    @property
     def most_rows(self) -> int:
         """The most rows of a cell, once `for_rows` has settled them."""
         assert self.cell_size is not None, "settled"
@@ -170,7 +180,7 @@ class TrainingConfig:
         times = HIGH_TIMES if self.effort == "high" else 1.0
         usual = int(times * self.method.default_cell_size(int(rows / times)))
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
-        return replace(self, cell_size=size, metric=self.metric_name, effort="normal")
+        return replace(self, cell_size=size, metric=self.metric_name, repeats=self.times, effort="normal")
 
     @property
     def undivided(self) -> bool:
@@ -202,7 +212,8 @@ class TrainingConfig:
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
         decoded = {"method": method_from(stored["method"]), "class_weights": pairs}
         try:
-            return cls(**{"metric": EUCLIDEAN, "views": "none", **stored, **decoded})
+            earlier: dict[str, Any] = {"metric": EUCLIDEAN, "views": "none", "repeats": 1}
+            return cls(**{**earlier, **stored, **decoded})
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
 
@@ -229,7 +240,7 @@ class TrainingConfig:
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
         left_out |= {"effort"} if self.effort == "normal" else set()
-        decided = {"method": method, "metric": self.metric_name}
+        decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
     def target(self, labels: NDArray[np.float64]) -> Classification:

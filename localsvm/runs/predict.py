@@ -18,6 +18,7 @@ from localsvm.data.readers.pieces import Counts, TextPiece
 from localsvm.data.readers.tables import is_table
 from localsvm.errors import DataError, ModelError
 from localsvm.features.columns import KeptColumns
+from localsvm.features.learned import about_metric, members_of
 from localsvm.memory import Budget, affordable_threads
 from localsvm.methods.base import Predictor
 from localsvm.methods.saved import check_of
@@ -67,6 +68,7 @@ class LocalModel:
     Attributes
     ----------
     chain : what happens to rows before cells see them; values in columns that it does not know are ignored.
+    members : geometries of its repeats, where they have different ones; else None.
     zero_based : whether indices of the training file started at 0.
     partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
@@ -95,8 +97,12 @@ class LocalModel:
         self.zero_based = config.zero_based
         columns = KeptColumns.from_state(file.columns, known, file.config.get("width"), dense)
         self.chain = stored_chain(columns, file)
-        mapped = self.chain.mapped_columns
-        self.partition = restore(*file.partition, mapped, file.n_cells)
+        learned = about_metric(file.config) or {}
+        self.members = members_of(self.chain.metric, learned)
+        mapped = self.chain.mapped_columns if self.members is None else self.members.width
+        weights = np.asarray(learned["weights"]) if "weights" in learned else None
+        self.partition = restore(*file.partition, mapped, file.n_cells, self.members, weights)
+        self._width, self._repeat = mapped, _repeats(self.partition.cells_by_repeat)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
@@ -251,21 +257,36 @@ class LocalModel:
         for first in range(0, len(strips), window):
             part = strips[first : first + window]
             places = [_places(routes.indices[rows]) for _, rows in part]
-            work = [(_taken(X, to), self._predictor(c, calibration)) for (c, _), to in zip(part, places, strict=True)]
+            work = [
+                (self._seen(c, _taken(X, to)), self._predictor(c, calibration))
+                for (c, _), to in zip(part, places, strict=True)
+            ]
             for (_, rows), to, answer in zip(part, places, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
+
+    def _seen(self, cell: int, X: Examples) -> Examples:
+        """Columns of mapped rows that a cell sees."""
+        return X if self.members is None else self.members.seen(int(self._repeat[cell]), X)
 
     def _predictor(self, cell: int, calibration: Calibration | None) -> Predictor:
         key = cell, calibration is not None
         if key not in self._cache:
             state = self.file.cell(cell)
             target = self.target if calibration is None else calibration.in_cell(self.target, cell)
-            self._cache[key] = self.method.predictor(state, target, self.chain.mapped_columns)
+            method = self.method
+            if self.members is not None:
+                method = method.measuring(self.members.distance(int(self._repeat[cell])))
+            self._cache[key] = method.predictor(state, target, self._width)
             self._cached_bytes[key] = BUILT * sum(array.nbytes for array in state.values())
             while len(self._cache) > 1 and sum(self._cached_bytes.values()) > self._extent.cache:
                 self._cached_bytes.pop(self._cache.popitem(last=False)[0])
         self._cache.move_to_end(key)
         return self._cache[key]
+
+
+def _repeats(cells: list[int]) -> NDArray[np.int64]:
+    """The repeat of each cell, of the numbers of cells that the repeats have."""
+    return np.repeat(np.arange(len(cells)), cells)
 
 
 def _places(rows: NDArray[np.integer]) -> slice | NDArray[np.integer]:

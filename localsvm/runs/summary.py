@@ -27,8 +27,8 @@ class Summary:
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
     points : of the grid of a cell.
     repeats : of the partition; the cells are those of all repeats.
-    cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats; None where nothing was
-        cross-validated.
+    cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats, or that of the mean of
+        members; None where nothing was cross-validated.
     cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
     guessing : the error of always saying the largest class, from 0 to 1; None where rows are weighted.
     progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows

@@ -21,6 +21,7 @@ from localsvm.errors import ModelError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.naming import opt
 from localsvm.partition import Partition
+from localsvm.runs.cells.averaged import Averaged, averaged
 from localsvm.runs.cells.held_values import HeldValues
 from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpack_scores
 from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
@@ -80,12 +81,20 @@ def train(
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
+            prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
                 _write(output, prepared, journal, trained, calibration, force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
-    cells, metric = trained.summarised(config.repeats), prepared.measured.told
-    return summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
+    return _summary(prepared, trained, clock, calibration, mean)
+
+
+def _summary(
+    prepared: PreparedRun, trained: Trained, clock: Clock, calibration: Calibration | None, mean: Averaged | None
+) -> Summary:  # fmt: skip
+    cells, metric = trained.summarised(prepared.config.times), prepared.measured.told
+    summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
+    return summary if mean is None else replace(summary, cv_error=mean.error, cv_recalls=mean.recalls)
 
 
 def _rows_of(prepared: PreparedRun) -> TrainingRows:
@@ -151,6 +160,20 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
 
     with clock("calibrate"):
         return calibrate(prepared.config.target(prepared.labels), trained.held(journal))
+
+
+def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
+    """Weigh members with geometries of their own; the run, with the weights, and the mean. None without members."""
+    if not prepared.cells.members.several or not len(prepared.cells.by_repeat) > 1:
+        return prepared, None
+    names: list[list[str]] = [[] for _ in prepared.cells.by_repeat]
+    for name in trained.names:
+        names[prepared.cells.repeat_of(int(name.partition("/")[0]))].append(name)
+    config = prepared.config
+    mean = averaged(
+        config.target(prepared.labels), dict(config.class_weights), journal, names, prepared.head.rows
+    )  # fmt: skip
+    return replace(prepared, measured=prepared.measured.weighed(mean.weights)), mean
 
 
 @dataclass(frozen=True)

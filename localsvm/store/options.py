@@ -55,6 +55,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "str | None": lambda value: value is None or isinstance(value, str),
     "tuple[float, ...]": _list_of(_number),
+    "tuple[str, ...]": _list_of(lambda value: isinstance(value, str)),
     "tuple[tuple[float, float], ...]": _list_of(lambda pair: _list_of(_number)(pair) and len(pair) == 2),
     "Method": lambda value: isinstance(value, dict),
     "dict": lambda value: isinstance(value, dict),

@@ -36,7 +36,7 @@ from harness.runlog import Run
 from harness.tables import number, table, thousands
 from reproduce import table_peers
 
-OURS = {"localsvm none": ["--metric", "none"], "localsvm": []}
+OURS = {"localsvm none": ["--metric", "none"], "localsvm": [], "localsvm high": ["--effort", "high"]}
 METHODS = [*OURS, *table_peers.PEERS]
 READ = "read"  # the method of a set of values: it is described and converted
 Key = tuple[str, str, int]  # set, method, seed

@@ -380,9 +380,9 @@ def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> 
 
 
 def test_repeats_need_several_partitions(train_file: Path, tmp_path: Path) -> None:
-    model, cells = tmp_path / "m.h5", tmp_path / "cells.h5"
-    assert "leave one of the two out" in usage_error("train", "--repeats", 2, "-P", "none", train_file, model)
-    assert "300 rows are in one cell" in usage_error("train", "--repeats", 2, train_file, model)
+    model, cells, two = tmp_path / "m.h5", tmp_path / "cells.h5", ("--repeats", 2)
+    assert "leave one of the two out" in usage_error("train", "--metric", "none", *two, "-P", "none", train_file, model)
+    assert "300 rows are in one cell" in usage_error("train", "--metric", "none", *two, train_file, model)
     invoke("partition", "-P", "voronoi", "-c", 80, train_file, cells)
     message = usage_error("train", "--repeats", 2, "--partition-file", cells, train_file, model)
     assert "--repeats makes several partitions" in message

@@ -20,8 +20,9 @@ from localsvm.data.blocks.dataset import Examples
 from localsvm.engines.base import CoarseRows, Drawn, Numbers, Route
 from localsvm.errors import OptionError
 from localsvm.naming import opt
-from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside
+from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside, measured_by
 from localsvm.partition.chunks import Chunks
+from localsvm.partition.members import Members
 from localsvm.partition.repeated import Repeated
 from localsvm.partition.two_step import SeedStream, TwoStep, draw_key, drawn
 from localsvm.runs.config import TrainingConfig
@@ -72,8 +73,7 @@ def partition_name(config: TrainingConfig, rows: int) -> str:
     """Name of the partition of so many rows; it measures by the distance of the method."""
     divided = config.method.divides and rows > config.most_rows
     name = config.partition or ("voronoi" if divided else "none")
-    measured = f"{name}-{config.method.distance}"
-    return measured if measured in REGISTRY else name
+    return measured_by(name, config.method.distance) if name in REGISTRY else name
 
 
 class CoarseCells(ABC):
@@ -82,6 +82,7 @@ class CoarseCells(ABC):
     Attributes
     ----------
     partition : of the run, complete after `completed`.
+    members : which columns of the rows each repeat sees, and by which distance it measures.
     by_repeat : the numbers of the coarse cells of each repeat, one after the other.
     route : (repeat, numbers, rows) -> (n,) int32 the coarse cell of each row among those of the repeat, -1 for none;
         None where all rows are one coarse cell, in each repeat.
@@ -89,6 +90,7 @@ class CoarseCells(ABC):
 
     kind = "coarse cell"  # for messages
     partition: Partition
+    members: Members
     by_repeat: list[range]
     route: Route | None = None
 
@@ -97,9 +99,20 @@ class CoarseCells(ABC):
         """Number of coarse cells."""
         return self.by_repeat[-1].stop
 
+    def repeat_of(self, number: int) -> int:
+        """The repeat that a coarse cell is of."""
+        return next(i for i, numbers in enumerate(self.by_repeat) if number in numbers)
+
+    def seen(self, coarse: CoarseRows) -> CoarseRows:
+        """A coarse cell, with the columns that its repeat sees."""
+        if not self.members.several:
+            return coarse
+        X = self.members.seen(self.repeat_of(coarse.coarse), coarse.rows.X)
+        return coarse._replace(rows=coarse.rows._replace(X=X))
+
     @abstractmethod
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
-        """Divide a coarse cell into cells."""
+        """Divide a coarse cell, as its repeat sees it, into cells."""
 
     @abstractmethod
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
@@ -114,9 +127,11 @@ class Whole(CoarseCells):
 
     kind = "repeat"
 
-    def __init__(self, config: TrainingConfig, rows: int) -> None:
-        self._kind, self._cell_size = partition_name(config, rows), config.most_rows
-        self.by_repeat = [range(repeat, repeat + 1) for repeat in range(config.repeats)]
+    def __init__(self, config: TrainingConfig, rows: int, members: Members) -> None:
+        kind = partition_name(config, rows)
+        self._cell_size, self.members = config.most_rows, members
+        self._kinds = [measured_by(kind, members.distance(repeat)) for repeat in range(config.times)]
+        self.by_repeat = [range(repeat, repeat + 1) for repeat in range(config.times)]
         self._rng = partition_stream(config)
         self._further: list[np.random.Generator] = []
         self._before, self._average = 0, 0.0
@@ -124,7 +139,7 @@ class Whole(CoarseCells):
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
         repeat, rows = coarse.coarse, coarse.rows
         rng = self._further[repeat - 1] if repeat else self._rng
-        part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
+        part = inside(self._kinds[repeat], repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
         if not repeat:
             self._check(part, len(rows.y))
             # after the fit, which may itself have drawn streams of its own from this one
@@ -137,7 +152,7 @@ class Whole(CoarseCells):
         return Division(part.state(), cells, streams, self._average)
 
     def _check(self, part: Partition, rows: int) -> None:
-        if part.n_cells == 1 and len(self.by_repeat) > 1:
+        if part.n_cells == 1 and len(self.by_repeat) > 1 and not self.members.several:
             raise OptionError(
                 f"{opt.repeats(len(self.by_repeat))}: all {rows} rows are in one cell, which no other seed would "
                 f"divide differently; leave {opt.repeats} out, or divide the rows ({opt.partition('voronoi')}, and a "
@@ -145,22 +160,24 @@ class Whole(CoarseCells):
             )
 
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
-        parts = [REGISTRY[self._kind].from_state(state) for state in states]
-        self.partition = parts[0] if len(parts) == 1 else Repeated(parts)
+        parts = [REGISTRY[kind].from_state(state) for kind, state in zip(self._kinds, states, strict=True)]
+        self.partition = parts[0] if len(parts) == 1 else Repeated(parts, self.members)
         return self.partition
 
 
 class Sketched(CoarseCells):
     """Coarse cells that a sample of the rows gives, each with a partition of its own; see `TwoStep`."""
 
-    def __init__(self, config: TrainingConfig, rows: int) -> None:
-        self._kind, self._cell_size = partition_name(config, rows), config.most_rows
-        self.partition = create(self._kind, config.repeats, config.coarse_size)
+    def __init__(self, config: TrainingConfig, rows: int, members: Members) -> None:
+        kind = partition_name(config, rows)
+        self._cell_size, self.members = config.most_rows, members
+        self._kinds = [measured_by(kind, members.distance(repeat)) for repeat in range(config.times)]
+        self.partition = create(kind, config.times, config.coarse_size, members)
         parts = self.partition.parts if isinstance(self.partition, Repeated) else [self.partition]
         self._steps = [part for part in parts if isinstance(part, TwoStep)]
         self._rows = rows
         assert config.coarse_size is not None, "so it has coarse cells"
-        self._rngs = [partition_stream(config, repeat) for repeat in range(config.repeats)]
+        self._rngs = [partition_stream(config, repeat) for repeat in range(config.times)]
         self._keys = [draw_key(rng) for rng in self._rngs]
         self._coarse_size = config.coarse_size
 
@@ -172,27 +189,29 @@ class Sketched(CoarseCells):
         """Find the coarse cells of each repeat by its sample of rows."""
         streams: list[SeedStream] = []
         self.by_repeat = []
-        for step, sample, rng in zip(self._steps, samples, self._rngs, strict=True):
-            repeat_streams = step.sketch(sample.X, sample.y, self._rows, rng, threads)
+        for repeat, (step, sample, rng) in enumerate(zip(self._steps, samples, self._rngs, strict=True)):
+            seen = self.members.seen(repeat, sample.X)
+            repeat_streams = step.sketch(seen, sample.y, self._rows, rng, threads)
             self.by_repeat.append(range(len(streams), len(streams) + len(repeat_streams)))
             streams += repeat_streams
         self._streams = streams
 
     def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
         """Coarse cell of each row; see `CoarseCells`."""
-        return self._steps[repeat].coarse.assign(X)
+        return self._steps[repeat].coarse.assign(self.members.seen(repeat, X))
 
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
         number, rows = coarse.coarse, coarse.rows
-        repeat = next(i for i, numbers in enumerate(self.by_repeat) if number in numbers)
+        repeat = self.repeat_of(number)
         rng = np.random.default_rng(self._streams[number])
-        part = inside(self._kind, repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
+        part = inside(self._kinds[repeat], repeat)().fit(rows.X, rows.y, self._cell_size, rng, threads)
         cells = part.training_cells()
         streams: Streams = [(number, i) for i in range(len(cells))]
         return Division(part.state(), cells, streams, float(np.mean([len(cell.rows) for cell in cells])))
 
     def completed(self, states: Sequence[State], cells: Sequence[int]) -> Partition:
-        fine = [REGISTRY[self._kind].from_state(state) for state in states]
+        kinds = [self._kinds[self.repeat_of(number)] for number in range(len(states))]
+        fine = [REGISTRY[kind].from_state(state) for kind, state in zip(kinds, states, strict=True)]
         for step, numbers in zip(self._steps, self.by_repeat, strict=True):
             step.complete(fine[numbers.start : numbers.stop])
         return self.partition
@@ -201,17 +220,17 @@ class Sketched(CoarseCells):
 class Shuffled(CoarseCells):
     """Random chunks of all rows, as `Chunks` makes them: up to CHUNK_ROWS rows, or one chunk, are a coarse cell."""
 
-    def __init__(self, config: TrainingConfig, rows: int) -> None:
-        first = partition_stream(config)
+    def __init__(self, config: TrainingConfig, rows: int, members: Members) -> None:
+        first, self.members = partition_stream(config), members
         chunks = -(-rows // config.most_rows)
         together = max(1, CHUNK_ROWS // config.most_rows)
         coarse = -(-chunks // together)
         self._rows, self._chunks, self._together = rows, chunks, together
-        self._rngs = [first, *first.spawn(config.repeats - 1)]
+        self._rngs = [first, *first.spawn(config.times - 1)]
         self._chunk: list[NDArray[np.int32]] = []
-        self.by_repeat = [range(i * coarse, (i + 1) * coarse) for i in range(config.repeats)]
-        parts = [Chunks(chunks) for _ in range(config.repeats)]
-        self.partition = parts[0] if config.repeats == 1 else Repeated(parts)
+        self.by_repeat = [range(i * coarse, (i + 1) * coarse) for i in range(config.times)]
+        parts = [Chunks(chunks) for _ in range(config.times)]
+        self.partition = parts[0] if config.times == 1 else Repeated(parts, members)
 
     def route(self, repeat: int, numbers: Numbers, X: Examples) -> NDArray[np.int32]:
         """Coarse cell of each row; see `CoarseCells`."""
@@ -248,8 +267,11 @@ class Stored(CoarseCells):
     assignment, weight : (n,) the cell of each row, -1 for one that is merged into another; how many rows each is for.
     """
 
-    def __init__(self, partition: Partition, assignment: NDArray[Any], weight: NDArray[np.float64]) -> None:
+    def __init__(
+        self, partition: Partition, assignment: NDArray[Any], weight: NDArray[np.float64], members: Members
+    ) -> None:
         self.partition, self._assignment, self._weight = partition, assignment, weight
+        self.members = members
         by_coarse = partition.cells_by_coarse
         self._several = by_coarse is not None
         self._firsts = np.concatenate([[0], np.cumsum(by_coarse or [partition.n_cells])]).astype(np.int64)

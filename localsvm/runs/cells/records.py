@@ -16,7 +16,7 @@ from localsvm.selection.cross_validation import Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
 DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
-RECORDS = "records 9"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 10"  # how they are packed: a journal of other records belongs to another run
 TUPLES = ("weight", "wrong", "class_weight", "class_wrong", "ends", "chosen")  # of a report
 
 Record = dict[str, NDArray[Any]]
@@ -34,14 +34,15 @@ def division_record(cells: SharedCells) -> Record:
 
 
 def held(cells: SharedCells, cell: int) -> Record:
-    """Values of a cell that calibration asks for, of its rows in the order of `CellResult.values`.
+    """Rows of a cell for calibration, and for the weights of members, in the order of `CellResult.values`.
 
-    They are "held/y", "held/mass", "held/fresh" where the run has it, and "held/behind"; see `SharedCells`.
+    They are "held/y", "held/mass", "held/numbers", "held/fresh" where the run has it, and "held/behind"; see
+    `SharedCells`.
     """
     rows = cells.rows()[cell]
     shared = {"y": cells.y, "mass": cells.mass, "fresh": cells.fresh}
     arrays = {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
-    return arrays | {"held/behind": np.asarray(cells.behind[cell])}
+    return arrays | {"held/behind": np.asarray(cells.behind[cell]), "held/numbers": cells.numbers[rows]}
 
 
 def pack(result: CellResult) -> Record:

@@ -15,6 +15,7 @@ from localsvm.errors import ModelError, RunError, WorkerLost
 from localsvm.kernels.entries import few_entries
 from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
+from localsvm.methods.base import Method
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid
 from localsvm.naming import opt
@@ -114,12 +115,20 @@ class CellTrainer:
         self.config, self._cells, self._measured = config, cells, measured
         self._labels, self.class_rows, self.fit = labels, class_rows, fit
         self.target = config.target(labels)
+        self.holds = config.probability or cells.members.several
+
+    def method_of(self, cells: SharedCells) -> Method:
+        """The method that trains the cells, which measures by the distance of their repeat."""
+        members = self._cells.members
+        if not members.several:
+            return self.config.method
+        return self.config.method.measuring(members.distance(self._cells.repeat_of(cells.number)))
 
     def inputs(self, cells: SharedCells) -> RunInputs:
         """Inputs of the work on a cell."""
         assert self.config.select is not None, "decided by for_classes"
         return RunInputs(
-            method=self.config.method,
+            method=self.method_of(cells),
             target=self.target,
             folds=self.config.folds,
             select=self.config.select,
@@ -131,14 +140,15 @@ class CellTrainer:
             fresh=None if cells.fresh is None else cells.fresh.handle(),
             mates=None if cells.mates is None else cells.mates.handle(),
             fit=self.fit,
-            probability=self.config.probability,
+            holds=self.holds,
             search=Search(self.config.grid),
         )
 
     def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
         """Divide a coarse cell into cells."""
         mates = self.config.mates_of(coarse.rows.numbers, coarse.rows.group, sum(self.class_rows))
-        return shared_cells(coarse, self._cells, self.config, self._measured, mates, threads)
+        fresh = self._measured.fresh_of(coarse.rows)
+        return shared_cells(self._cells.seen(coarse), self._cells, self.config, fresh, mates, threads)
 
     def records(
         self, coarse: Iterable[CoarseRows], resources: Resources | None = None,
@@ -175,7 +185,7 @@ class CellTrainer:
 
     def grid(self, cells: SharedCells) -> Grid:
         """A grid of as many points as that of each cell."""
-        return self.config.method.grid(self.inputs(cells).cell((0,), slice(0, 1), (1,), 1.0), 1.0, self.config.folds)
+        return self.method_of(cells).grid(self.inputs(cells).cell((0,), slice(0, 1), (1,), 1.0), 1.0, self.config.folds)
 
     def squares(self, sizes: Any) -> float:
         """Sum of squared cell sizes, times the problems of a row: the work grows with it; see SMALL_RUN."""
@@ -304,7 +314,7 @@ class _Scheduled:
                 opened.queue.scored(unit, result)
             return
         check_finite(f"cell {unit.index}{unit.place}", result.state)
-        held_record = held(opened.cells, result.index) if self._trainer.config.probability else {}
+        held_record = held(opened.cells, result.index) if self._trainer.holds else {}
         yield number, str(result.index), pack(result) | held_record
         opened.left -= 1
         if not opened.left:
@@ -331,7 +341,7 @@ class CellMemory:
     def worker_bytes(self) -> int:
         """Memory that the work on the largest cell needs, beside the data and the process itself."""
         size = self._largest_cell(int(self._cells.sizes.max()))
-        method = self._trainer.config.method
+        method = self._trainer.method_of(self._cells)
         method.check(size)
         return method.memory(size) + size.held_out_bytes(method)
 

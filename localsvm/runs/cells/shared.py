@@ -17,7 +17,6 @@ from localsvm.partition import TrainingCell, copies, summed
 from localsvm.partition._nearest import Matrix
 from localsvm.runs.cells.coarse import CoarseCells, Division, State, Streams
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.metric import Measured
 from localsvm.selection.folds import fold_order
 from localsvm.threads import ALONE, Threads
 
@@ -41,6 +40,7 @@ class SharedCells:
     fresh_rows : how many rows of the coarse cell say what the error is.
     division : how the coarse cell is divided.
     copies : how many rows of the coarse cell are copies of one before.
+    numbers : (n,) of the rows in the run.
     """
 
     number: int
@@ -55,13 +55,14 @@ class SharedCells:
     fresh_rows: float
     division: Division
     copies: int
+    numbers: Numbers
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds."""
         shared = [self.y, self.mass, *(each for each in (self.fresh, self.mates) if each is not None)]
         arrays = [*(array.array for array in shared), *self.state.values()]
-        return self.X.nbytes + sum(int(array.nbytes) for array in arrays)
+        return self.X.nbytes + sum(int(array.nbytes) for array in [*arrays, self.numbers])
 
     @property
     def state(self) -> State:
@@ -84,18 +85,18 @@ class SharedCells:
 
 
 def shared_cells(
-    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, measured: Measured, mates: Mates | None = None,
-    threads: Threads = ALONE,
+    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, fresh: NDArray[np.bool_] | None = None,
+    mates: Mates | None = None, threads: Threads = ALONE,
 ) -> SharedCells:  # fmt: skip
     """Divide a coarse cell, deal the rows of its cells out to folds, and copy them in that order.
 
+    fresh : (n,) the rows that say what the error is; None where all do.
     mates : rows that the user wants to stay together. Where all rows of a cell do, its folds are of single rows, and no
     row says what the error is.
 
     DataError where a cell, of a partition file, has only rows of weight 0.
     """
     rows, division = coarse.rows, cells.divide(coarse, threads)
-    fresh = measured.fresh_of(rows)
     weighed = _weighed(rows, division.cells, fresh)
     same = copies(Matrix(rows.X), threads)
     held = [_together(cell, mates, same) for cell in weighed]
@@ -108,7 +109,6 @@ def shared_cells(
         return np.concatenate([values[order] for values, (order, _) in zip(of_cells, orders, strict=True)])
 
     order: Numbers = ordered([cell.rows for cell in weighed])
-    behind = [cell.behind for cell in weighed]
     return SharedCells(
         number=coarse.coarse,
         X=SharedExamples(rows.X, order, threads),
@@ -118,11 +118,19 @@ def shared_cells(
         mates=None if mates is None else SharedArray.copy(mates.number[order]),
         edges=np.cumsum([0, *(len(cell.rows) for cell in weighed)]).astype(np.int64),
         fold_rows=[tuple(held.tolist()) for _, held in orders],
-        behind=behind,
-        fresh_rows=float(sum(behind) if fresh is None else np.count_nonzero(fresh & (_weights(rows) > 0))),
+        behind=[cell.behind for cell in weighed],
+        fresh_rows=_fresh_rows(rows, weighed, fresh),
         division=replace(division, cells=[]),
         copies=0 if same is None else int(np.count_nonzero(same != np.arange(len(same)))),
+        numbers=rows.numbers[order],
     )
+
+
+def _fresh_rows(rows: Drawn, cells: list[_WeighedCell], fresh: NDArray[np.bool_] | None) -> float:
+    """How many rows say what the error is."""
+    if fresh is None:
+        return float(sum(cell.behind for cell in cells))
+    return float(np.count_nonzero(fresh & (_weights(rows) > 0)))
 
 
 def _fold_order(

@@ -71,7 +71,7 @@ class CellResult:
     costs : (costs,) float64, C on all rows of the cell.
     loss : (settings, costs) float64 held-out losses, nan where a point was not scored; (0, 0) without cross-validation.
     best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
-    values : (problems, rows) float32 held-out values of the chosen point; empty unless probabilities are wanted.
+    values : (problems, rows) float32 held-out values of the chosen point; empty unless they are held.
     """
 
     index: int
@@ -96,7 +96,7 @@ class RunInputs:
     mass, fresh : (n,) float64 of each row.
     mates : (n,) int64 numbers that rows have in common which stay together; None where the user does not say so.
     fit : whether cells are trained, or only cross-validated.
-    probability : whether held-out values are kept, and one point is cross-validated for their sake.
+    holds : whether held-out values are kept, and one point is cross-validated for their sake.
     """
 
     method: Method
@@ -110,7 +110,7 @@ class RunInputs:
     class_weights: tuple[tuple[float, float], ...] = ()
     fresh: Handle | None = None
     fit: bool = True
-    probability: bool = False
+    holds: bool = False
     search: Search = field(default_factory=Search)
     mates: Handle | None = None
 
@@ -195,7 +195,7 @@ class WorkUnit:
             if self.settings:
                 return selection.score(self.settings, inputs.search)
             scores = self.scores
-            wanted = grid.n_points > 1 or inputs.probability or not inputs.fit
+            wanted = grid.n_points > 1 or inputs.holds or not inputs.fit
             if scores is None and wanted and inputs.folds > 1:
                 scores = yield from self._searched(selection)
             if scores is not None:
@@ -232,7 +232,7 @@ class WorkUnit:
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None and scores.kept is not None:
-            if self.inputs.probability and scores.kept.values is not None:
+            if self.inputs.holds and scores.kept.values is not None:
                 values = scores.kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
             loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
             report = replace(report, **self._error(cell, scores.kept), ends=_ends(grid, scores.best))

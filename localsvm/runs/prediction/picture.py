@@ -16,6 +16,7 @@ from localsvm.data.readers.libsvm import read
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
 from localsvm.features.encoding import Encoding
+from localsvm.features.joint import JOINT
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.methods import method_called
 from localsvm.naming import opt
@@ -62,6 +63,8 @@ def shown(path: str | Path) -> Iterator[Shown]:
     """Yield what can be shown of a model or partition file; ModelError where it has no metric, or several."""
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
+    if file.metric is not None and file.metric[0] == JOINT:
+        raise ModelError(f"{path}: several metrics, of members; a picture is of one: train without {opt.repeats}")
     learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
     if file.kind != MODEL or (file.metric is None and not learned_by_method):
         yield _of_given(read_given(path))
@@ -105,13 +108,13 @@ def _of_given(given: Given) -> Shown:
         yield _dense(chain.viewed(chain.scaled(data.X, read=True, in_place=True)), path), data.y
 
     metric = given.chain.metric
-    assert metric is not None, "read_given has one"
+    assert isinstance(metric, Metric), "read_given has one"
     return Shown(metric, features_of(given.chain.columns.known, given.options), rows, ranked=given.chain.ranked)
 
 
 def _of_model(model: LocalModel) -> Shown:
     metric = model.chain.metric
-    assert metric is not None, "the file has one"
+    assert isinstance(metric, Metric), "the file has one"
     support = None
     if model.file.n_cells == 1 and model.method.shows_support:
         support = model.file.cell(0).get("support")

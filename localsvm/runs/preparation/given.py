@@ -14,8 +14,8 @@ from localsvm.engines.base import Head
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
+from localsvm.features.joint import JOINT
 from localsvm.features.learned import about_metric, metric_arrays
-from localsvm.features.metric import MATRIX
 from localsvm.methods import method_called
 from localsvm.naming import opt
 from localsvm.representations.metric import EUCLIDEAN
@@ -48,7 +48,7 @@ class Given:
 
     def fix(self, config: TrainingConfig) -> TrainingConfig:
         """The options of a run that uses this metric; OptionError for a matrix, where the distance takes weights."""
-        matrix = self.chain.metric is not None and self.chain.metric.kind == MATRIX
+        matrix = self.chain.metric is not None and self.chain.metric.mixes
         if matrix and config.method.distance != "euclidean":
             what = f"the metric of {self.path} mixes features, and the Manhattan distance has weights alone"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
@@ -64,7 +64,7 @@ class Given:
             where = f"{head.name}: " if head.name else ""
             raise DataError(f"{where}no row has a feature that the metric of {self.path} knows; give it other data")
         chain = replace(self.chain, columns=head.columns).read_from(head.shift)
-        if chain.metric is not None and chain.metric.kind == MATRIX and not chain.dense:
+        if chain.metric is not None and chain.metric.mixes and not chain.dense:
             what = f"the metric of {self.path} mixes features and needs dense rows, and these are sparse"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
         if chain.ranks is not None and not chain.dense:
@@ -96,6 +96,8 @@ def read_given(path: str | Path) -> Given:
     with checked(path):
         if file.metric is None:
             raise ModelError(f"{path}: no metric in this file{_why_none(file)}")
+        if file.metric[0] == JOINT:
+            raise ModelError(f"{path}: several metrics, of members; train without {opt.repeats} for a file of one")
         features, options = _options_of(file)
         columns = KeptColumns.from_state(file.columns, features, file.config.get("width"), dense=True)
         chain = stored_chain(columns, file)

@@ -15,15 +15,17 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.data.blocks.numbering import Hashes, contents
 from localsvm.engines.base import Drawn, Head, together
 from localsvm.errors import OptionError
-from localsvm.features.learned import UNTRIED
+from localsvm.features.joint import Joint, widened
+from localsvm.features.learned import UNTRIED, members_of
 from localsvm.features.metric import Metric
 from localsvm.features.ranks import WIDE, Ranks
 from localsvm.naming import opt
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
+from localsvm.partition.members import Members
 from localsvm.representations.baselines import BASELINES, baseline_bytes, learned_by
 from localsvm.representations.distances import DISTANCES
-from localsvm.representations.metric import EUCLIDEAN, RANK, Geometry, check_metric
+from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, check_metric
 from localsvm.representations.metric_choice import NONE_TRIED, Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_judging import MetricRows
@@ -49,7 +51,7 @@ class Measured:
 
     Attributes
     ----------
-    metric : None for the Euclidean one.
+    metric : None for the Euclidean one; several where members have different ones.
     ranks : None where columns have none.
     description : how it was chosen, for the summary; None where none was asked for.
     fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
@@ -59,7 +61,7 @@ class Measured:
     from_file : this run did not learn it.
     """
 
-    metric: Metric | None = None
+    metric: Metric | Joint | None = None
     ranks: Ranks | None = None
     description: dict[str, Any] | None = None
     fresh: NDArray[np.bool_] | None = None
@@ -93,6 +95,17 @@ class Measured:
         """The distance that was chosen; None where none was."""
         chosen = Geometry.of(self.description["name"]) if self.description and "best" in self.description else None
         return None if chosen is None else chosen.distance
+
+    def weighed(self, weights: NDArray[np.float64] | None) -> Measured:
+        """The same, with the weights of members; None for equal ones."""
+        if weights is None:
+            return self
+        return replace(self, description={**(self.description or {}), "weights": weights.tolist()})
+
+    @property
+    def members(self) -> Members | None:
+        """The geometries of a model whose members have different ones; None where all have the same."""
+        return members_of(self.metric, self.description)
 
     def mapped(self, X: Examples) -> Examples:
         """Scaled rows after ranks and metric."""
@@ -206,7 +219,8 @@ def _untried(
         return None
     kept = ranks if config.views == "ranks" else None
     name = Geometry(config.method.distance, kept is not None).label
-    return Measured(ranks=kept, description=asdict(NONE_TRIED) | {"name": name, "why": why})
+    tried = {name: value for name, value in asdict(NONE_TRIED).items() if name != "members"}
+    return Measured(ranks=kept, description=tried | {"name": name, "why": why})
 
 
 def _measured(
@@ -218,28 +232,57 @@ def _measured(
 
     rng : draws the rows that choose it. near : they, where they are known. mates : see `_choice_mates`.
     """
-    asked, description, begun = config.metric_name, {"name": config.metric_name}, None
-    geometry = Geometry(config.method.distance, ranks is not None, "diag" if asked == "diag" else "full")
+    asked = config.metric_name
     with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
-        if asked == "auto":
-            options = _options(config, is_dense(data.X), data.X.shape[1], ranks is not None)
-            some = np.sort(rng.permutation(rows)[:CHOICE_ROWS]) if near is None else near
-            same = mates(some, threads)
-            views = {ranked: _viewed(data, some, ranks if ranked else None) for ranked in options.views}
-            folds = stratified_folds(codes[some], rng, same)
-            choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, threads, same)
-            geometry, description = choice.geometry, asdict(choice)
-        ranks = ranks if geometry.ranks else None
-        if not geometry.form:
-            return Measured(ranks=ranks, description=description)
+        if asked == AUTO:
+            return _chosen(data, codes, rows, ranks, rng, config, threads, mates, near)
+        geometry = Geometry(config.method.distance, ranks is not None, "diag" if asked == "diag" else "full")
         seen = (data if ranks is None else _viewed(data, rows, ranks))._replace(distance=DISTANCES[geometry.distance])
         learning = rows if ranks is None else np.arange(len(rows), dtype=np.int64)
         if asked in BASELINES:
             baseline_rng = LearningPlan.rng(config.seed, -1, 5)
             values = learned_by(asked, np.asarray(seen.X[learning], np.float64), codes[rows], baseline_rng)
         else:
-            values = _learned(seen, learning, geometry, check_metric(asked), config.seed, begun)
-    return Measured(Metric(np.ascontiguousarray(seen.distance.sized(values), np.float32)), ranks, description)
+            values = _learned(seen, learning, geometry, check_metric(asked), config.seed, None)
+    return Measured(_metric(seen, values), ranks, {"name": asked})
+
+
+def _chosen(
+    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], ranks: Ranks | None, rng: np.random.Generator,
+    config: TrainingConfig, threads: Threads, mates: Callable[[NDArray[np.int64], Threads], Mates | None],
+    near: NDArray[np.int64] | None,
+) -> Measured:  # fmt: skip
+    """The geometry that is chosen, or those of members; see `_measured`."""
+    options = _options(config, is_dense(data.X), data.X.shape[1], ranks is not None)
+    some = np.sort(rng.permutation(rows)[:CHOICE_ROWS]) if near is None else near
+    same = mates(some, threads)
+    views = {ranked: _viewed(data, some, ranks if ranked else None) for ranked in options.views}
+    folds = stratified_folds(codes[some], rng, same)
+    choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, threads, same, config.times)
+    geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
+    if not any(each.ranks for each in geometries):
+        ranks = None
+
+    def learned(geometry: Geometry) -> Metric | None:
+        if not geometry.form:
+            return None
+        viewed = data if not geometry.ranks else _viewed(data, rows, ranks)
+        seen = viewed._replace(distance=DISTANCES[geometry.distance])
+        learning = np.arange(len(rows), dtype=np.int64) if geometry.ranks else rows
+        return _metric(seen, _learned(seen, learning, geometry, None, config.seed, begun[geometry.label]))
+
+    metrics = [learned(each) for each in geometries]
+    description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
+    if len(metrics) == 1:
+        return Measured(metrics[0], ranks, description)
+    before = data.X.shape[1]
+    features = before if ranks is None else ranks.columns(before)
+    return Measured(Joint(tuple(widened(each, before, features) for each in metrics)), ranks, description)
+
+
+def _metric(data: MetricRows, values: NDArray[np.float64]) -> Metric:
+    """The metric of a map, at the size of the Euclidean one."""
+    return Metric(np.ascontiguousarray(data.distance.sized(values), np.float32))
 
 
 def _options(config: TrainingConfig, dense: bool, features: int, ranked: bool) -> Options:

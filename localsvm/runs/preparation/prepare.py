@@ -25,6 +25,7 @@ from localsvm.features.scaling import CENTRED, MEASURED, OFF_CENTRE, Scaling, ch
 from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.partition.chunks import Chunks
+from localsvm.partition.members import Members
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.representations.metric_learning import LearningPlan
 from localsvm.runs.cells.coarse import (
@@ -128,7 +129,7 @@ class _Preparing:
     def __init__(self, engine: Engine, asked: Asked, threads: Threads, clock: Clock, observer: Observer) -> None:
         self._asked, self._threads, self._clock, self._observer = asked, threads, clock, observer
         self._engine = engine
-        if asked.partition_file is not None and asked.config.repeats > 1:
+        if asked.partition_file is not None and (asked.config.repeats or 1) > 1:
             raise OptionError(
                 f"{opt.repeats} makes several partitions, {opt.partition_file} holds one; give one of the two"
             )
@@ -136,7 +137,7 @@ class _Preparing:
 
     def done(self) -> PreparedRun:
         config, head = self._looked()
-        found = self._reduced(config, head, self._cells(config, head))
+        found = self._reduced(config, head, self._cells(config, head, Members((config.method.distance,))))
         content = self._content(found.digests, head)
         if self._asked.trains or config.metric_name not in (EUCLIDEAN, "auto"):
             check_labels(found.labels, sum(found.class_rows), config, head.name)
@@ -147,9 +148,13 @@ class _Preparing:
         self._engine.through(partial(scaled, chain))
         chain, measured = self._mapped(config, head, chain, found, near)
         # from here on with what was chosen
-        method = config.method.measuring(measured.distance or config.method.distance)
-        config = replace(config, method=method, views="none" if chain.ranks is None else "ranks")
-        cells = self._divided(config, head, chain, found)
+        members = measured.members or Members((measured.distance or config.method.distance,))
+        config = replace(config, views="none" if chain.ranks is None else "ranks")
+        if not members.several:
+            config = replace(config, method=config.method.measuring(members.distance(0)))
+        if self._asked.config.repeats is None and not members.several and _one_cell(config, head.rows):
+            config = replace(config, repeats=1)
+        cells = self._divided(config, head, chain, found, members)
         return PreparedRun(
             engine=self._engine,
             asked=self._asked,
@@ -189,10 +194,11 @@ class _Preparing:
     def _shuffled(self, config: TrainingConfig, rows: int) -> bool:
         return partition_name(config, rows) == Chunks.name and rows > CHUNK_ROWS and self._file is None
 
-    def _cells(self, config: TrainingConfig, head: Head) -> CoarseCells:
+    def _cells(self, config: TrainingConfig, head: Head, members: Members) -> CoarseCells:
         if config.coarse_size is not None and self._file is None:
-            return Sketched(config, head.rows)
-        return Shuffled(config, head.rows) if self._shuffled(config, head.rows) else Whole(config, head.rows)
+            return Sketched(config, head.rows, members)
+        kind = Shuffled if self._shuffled(config, head.rows) else Whole
+        return kind(config, head.rows, members)
 
     def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> _Found:
         """Find out all that one pass over the rows finds."""
@@ -202,7 +208,7 @@ class _Preparing:
             check_dense_size(head.rows, head.features, head.columns.dense, config.scale)
             statistics["moments"] = Spread()
         self._demand.scaling(learned=measured)
-        repeats = range(config.repeats if isinstance(cells, Sketched) else 0)
+        repeats = range(config.times if isinstance(cells, Sketched) else 0)
         if isinstance(cells, Sketched):
             statistics |= {f"sketch {repeat}": Sample(partial(_drawn, cells, repeat)) for repeat in repeats}
         if cells.route is not None and config.metric_name != EUCLIDEAN and self._asked.given is None:
@@ -300,23 +306,25 @@ class _Preparing:
         close = None if near is None else near.through(partial(scaled, chain))
         return measure_drawn(drawn, close, head, found.labels, config, self._threads, ranks)
 
-    def _divided(self, config: TrainingConfig, head: Head, chain: Chain, found: _Found) -> CoarseCells:
+    def _divided(
+        self, config: TrainingConfig, head: Head, chain: Chain, found: _Found, members: Members
+    ) -> CoarseCells:  # fmt: skip
         """The coarse cells: those of the file, or new ones."""
         with self._clock("partition"):  # again, for who watches
             self._demand.division()
             if self._file is not None:
-                return self._stored(self._file, head, chain)
-            cells = self._cells(config, head)
+                return self._stored(self._file, head, chain, members)
+            cells = self._cells(config, head, members)
             if isinstance(cells, Sketched):
                 mapped = [sample.through(partial(chain.apply, read=True)) for sample in found.sketches]
                 cells.sketch(mapped, self._threads)
             return cells
 
-    def _stored(self, file: PartitionFile, head: Head, chain: Chain) -> Stored:
+    def _stored(self, file: PartitionFile, head: Head, chain: Chain, members: Members) -> Stored:
         with checked(file.path):
             check_partition(file, head, chain.mapped_columns)
             partition = restore(file.partition[0], dict(file.partition[1]), chain.mapped_columns, len(file.sizes))
-        return Stored(partition, file.assignment, file.weight)
+        return Stored(partition, file.assignment, file.weight, members)
 
     def _off_centre(self, config: TrainingConfig, chain: Chain, found: _Found) -> int:
         if config.method.shift_invariant:
@@ -363,6 +371,11 @@ SHIFTED = "; where columns lie far from 0, methods other than svm go without it"
 
 def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:
     return cells.sample(repeat, block.numbers)
+
+
+def _one_cell(config: TrainingConfig, rows: int) -> bool:
+    """Whether so many rows are one cell."""
+    return rows <= config.most_rows or partition_name(config, rows) == "none"
 
 
 def _nothing() -> Any:

@@ -12,6 +12,7 @@ from localsvm.engines.base import Head
 from localsvm.errors import OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
+from localsvm.features.joint import Joint
 from localsvm.features.learned import learned_metric
 from localsvm.features.metric import Metric
 from localsvm.features.ranks import Ranks
@@ -134,7 +135,7 @@ def metrics_of(model: Model) -> list[Metric]:
     method = method_from(dict(model.config["method"]))
     if method.learns_metric:
         return method.metrics(model.column, int(model.row_ptr["model_fold"][-1]))
-    return [] if common is None else [common]
+    return [] if common is None else list(common.parts) if isinstance(common, Joint) else [common]
 
 
 def features_of(columns: NDArray[Any] | None, config: Mapping[str, Any]) -> NDArray[np.int64]:

@@ -129,7 +129,7 @@ def _check(config: TrainingConfig) -> None:
         raise OptionError(
             f"{name} trains on all rows at once, not in cells; leave {opt.partition(config.partition)} out"
         )
-    for option, given in ((opt.repeats, config.repeats > 1), (opt.coarse_size, config.coarse_size is not None)):
+    for option, given in ((opt.repeats, (config.repeats or 1) > 1), (opt.coarse_size, config.coarse_size is not None)):
         if given:
             raise OptionError(f"{name} trains on all rows at once, not in cells; leave {option} out")
     if config.metric_name != EUCLIDEAN:

@@ -1,0 +1,386 @@
+"""--repeats with --metric auto: members of different geometries, whose values are averaged by weights."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from dividing import divide
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from parts_of_text import Parts
+from scipy import sparse
+
+from localsvm.cli.group import lsvm
+from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.writers.libsvm import write
+from localsvm.engines.disk import Disk
+from localsvm.engines.spark import Spark
+from localsvm.errors import ModelError, OptionError
+from localsvm.features.joint import Joint, widened
+from localsvm.features.metric import Metric
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.partition.members import Members
+from localsvm.representations import metric_choice as choosing
+from localsvm.representations.metric import Geometry
+from localsvm.runs.cells.averaged import averaged
+from localsvm.runs.cells.schedule import Resources
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation.given import read_given
+from localsvm.runs.progress import Silent
+from localsvm.runs.train import train
+from localsvm.selection import averaging
+from localsvm.store.pieces import Unsound
+
+THREE = TrainingConfig(KernelSVM(), repeats=3)
+CELLS = replace(THREE, partition="voronoi", cell_size=120)
+
+
+def rows(n: int = 400, seed: int = 0, classes: int = 2) -> Dataset:
+    """Rows of five columns, of which three matter, one by its ranks alone."""
+    Z = np.random.default_rng(seed).standard_normal((n, 5))
+    value = Z[:, 0] * Z[:, 1] + 0.7 * Z[:, 2]
+    y = np.digitize(value, [0.0] if classes == 2 else [-0.4, 0.4]).astype(np.float64)
+    Z[:, 2] = np.exp(2 * Z[:, 2])
+    return Dataset((Z / Z.std(axis=0)).astype(np.float32), y)
+
+
+def manifest(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return bytes(file.attrs["manifest"])
+
+
+def learned(path: Path) -> dict[str, Any]:
+    with h5py.File(path) as file:
+        return dict(json.loads(file.attrs["config"])["learned"])
+
+
+# --- weights
+
+
+def loss(values: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> float:
+    total = 0.0
+    for of_problem, targets in zip(values, Y.T, strict=True):
+        for value, target, w in zip(of_problem, targets, weight, strict=True):
+            total += w * max(0.0, 1 - value * target) ** 2 if target else 0.0
+    return total
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrays(np.float64, (3, 2, 8), elements=st.floats(-1, 1)), st.integers(0, 1000))
+def test_the_loss_of_a_mean_is_the_sum_of_squared_hinges(values: np.ndarray, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    Y, weight = rng.integers(-1, 2, (8, 2)).astype(np.float64), rng.random(8)
+    shares = rng.dirichlet(np.ones(3))
+    mean = averaging._mean(values, shares)
+    np.testing.assert_allclose(mean, sum(s * v for s, v in zip(shares, values, strict=True)))
+    assert averaging._loss(mean, Y, weight) == pytest.approx(loss(mean, Y, weight))
+
+
+def test_greedy_weights_are_near_the_best_ones_of_a_grid() -> None:
+    rng = np.random.default_rng(0)
+    Y, weight = rng.choice([-1.0, 1.0], (300, 1)), rng.random(300)
+    values = np.clip(Y.T * 0.4 + rng.standard_normal((3, 1, 300)) * np.asarray([0.6, 0.8, 2.0])[:, None, None], -1, 1)
+    grid = [np.asarray([a, b, 20 - a - b]) / 20 for a, b in product(range(21), repeat=2) if a + b <= 20]
+    best = min(averaging._loss(averaging._mean(values, w), Y, weight) for w in grid)
+    chosen = averaging.member_weights(values, Y, weight)
+    assert chosen is not None and chosen.sum() == pytest.approx(1.0)
+    equal = averaging._loss(averaging._mean(values, np.full(3, 1 / 3)), Y, weight)
+    found = averaging._loss(averaging._mean(values, chosen), Y, weight)
+    assert best <= found <= best + 0.02 * (equal - best)
+
+
+def test_members_that_are_alike_weigh_the_same() -> None:
+    rng = np.random.default_rng(1)
+    Y = rng.choice([-1.0, 1.0], (200, 1))
+    values = np.clip(Y.T * 0.5 + rng.standard_normal((4, 1, 200)), -1, 1)
+    assert averaging.member_weights(values, Y, np.ones(200)) is None
+    assert averaging.member_weights(np.repeat(values[:1], 3, axis=0), Y, np.ones(200)) is None
+
+
+def test_rows_that_a_member_lacks_and_weights_of_0_say_nothing() -> None:
+    """One record a member; the second member lacks row 1, and row 4 is not fresh."""
+    from localsvm.targets.classification import Classification
+
+    target, rng = Classification(np.asarray([0.0, 1.0])), np.random.default_rng(0)
+    numbers = [np.asarray([3, 1, 0, 2, 4, 5]), np.asarray([0, 2, 3, 5, 4])]
+    y, values = np.asarray([0.0, 1, 1, 0, 1, 0]), rng.uniform(-1, 1, (2, 6)).astype(np.float32)
+    fresh = np.asarray([1.0, 1, 1, 1, 0, 1])
+    journal: dict[str, Any] = {}
+    for member, places in enumerate(numbers):
+        held = {"y": y[places], "mass": np.full(len(places), 2.0), "numbers": places, "fresh": fresh[places]}
+        journal[str(member)] = {f"held/{name}": array for name, array in held.items()} | {"v": values[member][places]}
+    import localsvm.runs.cells.averaged as module
+
+    class Unpacked:
+        def __init__(self, record: dict[str, Any]) -> None:
+            self.values = record["v"][None]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "unpack", Unpacked)
+        mean = averaged(target, {1.0: 3.0}, journal, [["0"], ["1"]], 6)  # type: ignore[arg-type]
+    weights = np.full(2, 0.5) if mean.weights is None else mean.weights
+    known = [0, 2, 3, 5]
+    wrong = ((weights @ values[:, known].astype(np.float64)) > 0) != (y[known] > 0)
+    weight = 2.0 * np.where(y[known] == 1, 3.0, 1.0)
+    assert mean.error == pytest.approx(weight[wrong].sum() / weight.sum())
+
+
+# --- metrics side by side
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_what_each_metric_gives_stands_side_by_side(thin: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3)).astype(np.float32)
+    metrics = [Metric(rng.random(3).astype(np.float32)) for _ in range(2)]
+    if not thin:
+        metrics.append(Metric(rng.standard_normal((3, 3)).astype(np.float32)))
+    joint, members = Joint(tuple(metrics)), Members(("euclidean",) * len(metrics), 3)
+    rows = as_examples(sparse.csr_array(X)) if thin else X
+    both = joint.apply(rows)
+    assert both.shape == (30, joint.columns(3))
+    for repeat in range(5):  # in turn
+        expected, seen = metrics[repeat % len(metrics)].apply(rows), members.seen(repeat, both)
+        if thin:
+            expected, seen = expected.toarray(), seen.toarray()
+        np.testing.assert_array_equal(seen, expected)
+    kinds = [each.kind for each in metrics]
+    again = Joint.from_state(kinds, joint.state(), 3)
+    assert all(np.array_equal(a.values, b.values) for a, b in zip(again.parts, metrics, strict=True))
+    for state in ({}, joint.state() | {"9/weights": metrics[0].values}):
+        with pytest.raises(Unsound, match="members"):
+            Joint.from_state(kinds, state, 3)
+    with pytest.raises(Unsound):
+        Joint.from_state(kinds, joint.state(), 4)
+    with pytest.raises(Unsound, match="other columns"):
+        Joint.from_state(["matrix"], {"0/matrix": np.ones((3, 2), np.float32)}, 3)
+
+
+def test_a_metric_without_ranks_multiplies_them_by_0() -> None:
+    X = np.random.default_rng(0).standard_normal((20, 5)).astype(np.float32)
+    matrix = np.random.default_rng(1).standard_normal((3, 3)).astype(np.float32)
+    for metric in (None, Metric(np.asarray([1, 2, 3], np.float32)), Metric(matrix)):
+        wide = widened(metric, 3, 5).apply(X)
+        np.testing.assert_array_equal(wide[:, 3:], 0.0)
+        np.testing.assert_allclose(
+            wide[:, :3], X[:, :3] if metric is None else metric.apply(X[:, :3].copy()), rtol=1e-5
+        )
+
+
+# --- the choice
+
+
+def test_members_are_the_best_geometry_of_each_kind() -> None:
+    description = divide(rows(), replace(THREE, repeats=9)).measured.description
+    assert description is not None
+    geometries = [Geometry.named(label) for label in description["members"]]
+    assert geometries[0].label == description["name"] and 1 < len(geometries) <= 6
+    assert len({choosing._kind(each) for each in geometries}) == len(geometries)
+    assert divide(rows(), replace(THREE, repeats=2)).measured.description["members"] == description["members"][:2]  # type: ignore[index]
+    alone = divide(rows(), replace(THREE, repeats=1)).measured.description
+    assert alone == {name: value for name, value in description.items() if name != "members"}
+
+
+def test_noise_has_one_geometry_or_chance_for_an_error(tmp_path: Path) -> None:
+    rng, errors = np.random.default_rng(5), []
+    for seed in range(4):
+        X = rng.standard_normal((300, 5)).astype(np.float32)
+        summary = train(Dataset(X, rng.integers(0, 2, 300) * 1.0), replace(CELLS, seed=seed), tmp_path / f"{seed}.h5")
+        errors.append(summary.cv_error)
+    assert abs(np.mean(errors) - 0.5) < 0.08  # a standard error is .015 to .03
+
+
+def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path: Path) -> None:
+    high = TrainingConfig(effort="high")
+    summary = train(rows(), high, tmp_path / "m.h5")
+    assert summary.repeats == 6 and len(summary.metric["members"]) > 1
+
+    def few() -> Dataset:
+        return Dataset(rows().X[:4].copy(), np.asarray([0.0, 1, 0, 1]))
+
+    assert train(few(), high, tmp_path / "few.h5").repeats == 1
+    assert TrainingConfig(effort="high", metric="none").times == 1 == TrainingConfig().times
+    with pytest.raises(OptionError, match="one cell"):
+        train(few(), THREE, tmp_path / "refused.h5")
+
+
+# --- training and prediction
+
+
+def expected_values(model: LocalModel, X: np.ndarray) -> np.ndarray:
+    """The weighted mean of members, each by its metric alone."""
+    record = learned(Path(model.file.path))
+    parts, before = model.partition.parts, 0
+    weights = record.get("weights", [1 / len(parts)] * len(parts))
+    viewed, total = model.chain.viewed(model.chain.scaled(X)), np.zeros((len(X), model.target.n_problems))
+    for repeat, part in enumerate(parts):
+        number = repeat % len(record["members"])
+        geometry = Geometry.named(record["members"][number])
+        Z = model.chain.metric.parts[number].apply(viewed.copy())
+        method = model.method.measuring(geometry.distance)
+        assert method.kernel == {"euclidean": "gaussian", "manhattan": "manhattan"}[geometry.distance]
+        cells = part.assign(Z) if part.n_cells > 1 else np.zeros(len(X), int)
+        for cell in np.unique(cells):
+            here = cells == cell
+            predictor = method.predictor(model.file.cell(before + int(cell)), model.target, Z.shape[1])
+            total[here] += weights[repeat] * np.clip(predictor.decision_function(Z[here]), -1, 1)
+        before += part.n_cells
+    return total
+
+
+@pytest.mark.parametrize(("config", "classes"), [(THREE, 2), (CELLS, 2), (replace(CELLS, repeats=8), 3)])
+def test_values_are_the_weighted_mean_of_members(config: TrainingConfig, classes: int, tmp_path: Path) -> None:
+    summary = train(rows(classes=classes), config, tmp_path / "m.h5")
+    test = rows(500, 9, classes)
+    with LocalModel(tmp_path / "m.h5") as model:
+        record = learned(tmp_path / "m.h5")
+        assert len({Geometry.named(label).distance for label in record["members"]}) == 2
+        assert len(model.partition.parts) == config.repeats == summary.repeats
+        assert len(record.get("weights", range(config.repeats))) == config.repeats
+        np.testing.assert_allclose(model.decision_function(test.X), expected_values(model, test.X), atol=1e-6)
+        assert (model.predict(test.X) != test.y).mean() < 0.35
+
+
+def test_weights_of_members_are_in_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = np.asarray([0.75, 0.0, 0.25])
+    monkeypatch.setattr("localsvm.runs.cells.averaged.member_weights", lambda *_: shares)
+    train(rows(), CELLS, tmp_path / "m.h5")
+    assert learned(tmp_path / "m.h5")["weights"] == shares.tolist()
+    with LocalModel(tmp_path / "m.h5") as model:
+        X = rows(200, 3).X
+        np.testing.assert_allclose(model.decision_function(X), expected_values(model, X), atol=1e-6)
+        routes = model.partition.route(model.chain.apply(X))
+        assert routes.nnz == 400  # cells of a member that weighs nothing are not asked
+
+
+class Stop(Exception):
+    """Ends a run in the middle."""
+
+
+class StopAfter(Silent):
+    def __init__(self, cells: int) -> None:
+        self.left = cells
+
+    def cell_done(self, wrong: float, weight: float) -> None:
+        self.left -= 1
+        if not self.left:
+            raise Stop
+
+
+@pytest.mark.parametrize("probability", [False, True])
+def test_jobs_and_a_resume_change_no_bit(probability: bool, tmp_path: Path) -> None:
+    config = replace(CELLS, probability=probability)
+    train(rows(), config, tmp_path / "whole.h5", resources=Resources(jobs=2))
+    with pytest.raises(Stop):
+        train(rows(), config, tmp_path / "m.h5", resources=Resources(observer=StopAfter(5)))
+    train(rows(), config, tmp_path / "m.h5", resume=True)
+    assert manifest(tmp_path / "m.h5") == manifest(tmp_path / "whole.h5")
+    if probability:
+        with LocalModel(tmp_path / "m.h5") as model:
+            chances = model.probabilities(rows(300, 4).X)
+            np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+            assert (chances.argmax(axis=1) == rows(300, 4).y).mean() > 0.7
+
+
+def test_rows_on_disk_and_in_parts_give_the_same_bits(tmp_path: Path) -> None:
+    data = rows(900)
+    write(tmp_path / "rows", data.X, data.y)
+    config = replace(CELLS, coarse_size=300)
+    from localsvm.data.readers.libsvm import read
+
+    summary = train(read(tmp_path / "rows"), config, tmp_path / "memory.h5")
+    assert len(summary.metric["members"]) > 1 and summary.coarse_cells > 3
+    disk = Disk(tmp_path / "rows", zero_based=False, shifts=config.shifts)
+    train(disk, config, tmp_path / "disk.h5")
+    parts = Spark(Parts(tmp_path / "rows", [100, 470]), zero_based=False, shifts=config.shifts)
+    train(parts, config, tmp_path / "parts.h5")
+    assert manifest(tmp_path / "memory.h5") == manifest(tmp_path / "disk.h5") == manifest(tmp_path / "parts.h5")
+
+
+def test_sparse_rows_have_members_of_both_distances(tmp_path: Path) -> None:
+    data = rows(500)
+    rng = np.random.default_rng(0)
+    X = data.X * (rng.random(data.X.shape) < 0.8)
+    X[:, 3:] = 0
+    X[:, 3:] += 3 * (rng.random((500, 2)) < 0.1)  # which mean nothing
+    summary = train(Dataset(as_examples(sparse.csr_array(X.astype(np.float32))), data.y), CELLS, tmp_path / "m.h5")
+    if "members" in summary.metric:
+        assert {Geometry.named(label).ranks for label in summary.metric["members"]} == {False}
+    with LocalModel(tmp_path / "m.h5") as model:
+        thin = as_examples(sparse.csr_array(X[:50].astype(np.float32)))
+        np.testing.assert_allclose(model.decision_function(thin), model.decision_function(X[:50].astype(np.float32)))
+
+
+# --- what is said of them
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    data, path = rows(), tmp_path / "rows"
+    write(path, data.X, data.y)
+    return path, tmp_path / "m.h5"
+
+
+def test_members_are_told(files: tuple[Path, Path]) -> None:
+    data, model = map(str, files)
+    done = CliRunner().invoke(lsvm, ["train", "--repeats", "3", data, model])
+    assert done.exit_code == 0
+    lines = done.stderr.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("members"))
+    told = [line[12:] for line in lines[first : first + 3]]
+    assert sum(float(line.split()[0]) for line in told) == pytest.approx(1.0, abs=0.02)
+    assert all(" distance" in line for line in told) and "repeat, in the mean" not in done.stderr
+    shown = CliRunner().invoke(lsvm, ["inspect", model])
+    assert shown.exit_code == 0 and all(line in shown.stdout for line in told)
+    assert "of members; the weights are their means" in shown.stdout
+
+
+def test_files_with_several_metrics_are_given_to_no_other_run(files: tuple[Path, Path]) -> None:
+    data, model = map(str, files)
+    assert CliRunner().invoke(lsvm, ["train", "-q", "--repeats", "3", data, model]).exit_code == 0
+    with pytest.raises(ModelError, match="without --repeats"):
+        read_given(model)
+    picture = ["plot", model, model + ".png"]
+    for command in (["train", "--metric-file", model, data, model + "2"], picture):
+        done = CliRunner().invoke(lsvm, command)
+        assert done.exit_code in (1, 2) and "several metrics, of members" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": ["none"]},
+        {"members": ["full", "nonsense"]},
+        {"members": ["nonsense", "full"]},
+        {"weights": [0.5, 0.4, 0.0]},
+        {"weights": [1.5, -0.5, 0.0]},
+        {"weights": [1.0]},
+        {"members": None},
+    ],
+)
+def test_records_of_members_that_are_not_sound_are_refused(
+    change: dict[str, Any], files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = files[1]
+    train(rows(), THREE, model)
+    load = json.loads
+
+    def changed(text: Any, *more: Any, **options: Any) -> Any:
+        config = load(text, *more, **options)
+        if isinstance(config, dict) and "learned" in config:
+            config["learned"] |= change
+        return config
+
+    monkeypatch.setattr("localsvm.store.container.json.loads", changed)
+    with pytest.raises(ModelError):
+        LocalModel(model)
