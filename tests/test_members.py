@@ -25,6 +25,7 @@ from localsvm.data.writers.libsvm import write
 from localsvm.engines.disk import Disk
 from localsvm.engines.spark import Spark
 from localsvm.errors import ModelError, OptionError
+from localsvm.estimators import LocalSVC
 from localsvm.features.joint import Joint, widened
 from localsvm.features.metric import Metric
 from localsvm.methods.kernel.svm import KernelSVM
@@ -34,6 +35,7 @@ from localsvm.representations.metric import Geometry
 from localsvm.runs.cells.averaged import averaged
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import read_given
 from localsvm.runs.progress import Silent
@@ -212,6 +214,23 @@ def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path:
     assert TrainingConfig(effort="high", metric="none").times == 1 == TrainingConfig().times
     with pytest.raises(OptionError, match="one cell"):
         train(few(), THREE, tmp_path / "refused.h5")
+
+
+def test_a_partition_file_has_one_geometry(tmp_path: Path) -> None:
+    high = replace(CELLS, repeats=None, effort="high")
+    partition_only(rows(), high, tmp_path / "p.h5")
+    with h5py.File(tmp_path / "p.h5") as file:
+        assert "members" not in json.loads(file.attrs["config"])["learned"]
+    summary = train(rows(), high, tmp_path / "m.h5", partition_file=tmp_path / "p.h5")
+    assert summary.repeats == 1 and learned(tmp_path / "m.h5").get("members") is None
+
+
+def test_members_of_an_estimator() -> None:
+    known, test = rows(), rows(300, 7)
+    model = LocalSVC(effort="high").fit(known.X, known.y)
+    assert model.score(test.X, test.y) > 0.75
+    few = LocalSVC(repeats=2, partition="voronoi", cell_size=120).fit(known.X, known.y)
+    assert few.score(test.X, test.y) > 0.75
 
 
 # --- training and prediction

@@ -69,7 +69,7 @@ COMMON: dict[str, Parameter] = {
     "effort": Parameter(
         "normal", "effort", "str",
         'The time that training may take, where cell_size and metric are None: "low", Euclidean distances and cells of '
-        '2,000 rows; "normal"; "high", cells of twice the rows.',
+        '2,000 rows; "normal"; "high", cells of twice the rows, and repeats.',
     ),
     "scale": Parameter(
         "std", "scale", "str",
@@ -131,7 +131,9 @@ COMMON: dict[str, Parameter] = {
         "label, which may differ from what decision_function says.",
     ),
     "repeats": Parameter(
-        1, "repeats", "int", "Partitions by as many seeds, whose decision values are averaged."
+        None, "repeats", "int or None",
+        "Partitions by as many seeds, in the best geometries if metric chooses them, whose decision values are "
+        'averaged. None: 1, and 6 for effort="high".',
     ),
     "n_jobs": Parameter(
         None, "jobs", "int or None",

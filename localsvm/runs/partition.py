@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ def partition_only(
     """
     observer = observer or Silent()
     engine = engine_of(source, config, threads, memory)
+    config = config if config.repeats else replace(config, repeats=1)  # a file holds one partition
     prepared = prepare(engine, Asked(config, given=given, trains=False), threads, Clock(observer), observer)
     cells, rows = prepared.cells, prepared.head.rows
     assignment, weight, states = np.full(rows, -1, np.int32), np.zeros(rows), []

@@ -73,6 +73,7 @@ PEERS: dict[str, Peer] = {
     "random forest": Peer(forest, [{}]),
     "CatBoost": Peer(CatBoost, [{}]),
     "CatBoost chosen": replace(OF_NUMBERS["CatBoost chosen"], make=CatBoost, stop=stop_catboost),
+    "RealMLP": OF_NUMBERS["RealMLP"],
 }
 
 

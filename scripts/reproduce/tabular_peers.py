@@ -95,6 +95,13 @@ def scaled(model: Any) -> Any:
     return make_pipeline(StandardScaler(), model)
 
 
+def realmlp(seed: int, **settings: Any) -> Any:
+    """RealMLP of pytabkit, a network with tuned defaults, on one thread; it holds out a fifth of the rows by itself."""
+    from pytabkit import RealMLP_TD_Classifier
+
+    return RealMLP_TD_Classifier(device="cpu", random_state=seed, n_threads=1, **settings)
+
+
 # trains with an eye on held-out rows, and gives the number of trees with the smallest held-out loss
 def stop_lightgbm(model: Any, X: Any, y: Any, held_out: tuple[Any, Any]) -> int:
     """Train LightGBM, and return the best number of trees on the held-out rows."""
@@ -151,6 +158,7 @@ PEERS = {
     ),
     "SVC chosen": Peer(Gaussian, products(width=(0.25, 1.0, 4.0, 16.0), C=(1.0, 10.0, 100.0))),
     "LinearSVC chosen": Peer(linear, products(C=(0.01, 0.1, 1.0, 10.0))),
+    "RealMLP": Peer(realmlp, [{}]),
 }
 XRFM = {"xRFM": (10.0,), "xRFM chosen": (3.0, 10.0, 30.0)}  # bandwidths; the first is its default
 NAMES = [*PEERS, *XRFM]

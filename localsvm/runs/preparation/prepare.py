@@ -172,7 +172,7 @@ class _Preparing:
     def _looked(self) -> tuple[TrainingConfig, Head]:
         """First look at the rows, and the size of coarse cells; a run of one coarse cell takes its rows into memory."""
         asked, given = self._asked, self._asked.given
-        config = asked.config
+        config = asked.config if self._file is None else replace(asked.config, repeats=1)
         if config.undivided:
             self._engine = self._engine.in_memory()
         known = None if given is None else given.chain.columns
