@@ -90,6 +90,8 @@ def frames(paths: list[str], label: str, ignored: list[str], peer: str) -> tuple
         for name in names:
             if any(each[name].dtype.kind not in "biuf" for each in parts):
                 X[name] = _coded(X[name], parts[0][name].dropna().astype(str), peer)
+            elif peer == "RealMLP":  # which takes no missing numbers
+                X[name] = X[name].fillna(parts[0][name].median())
         out += [X, np.searchsorted(classes, part[label].astype(str))]
     return tuple(out)
 

@@ -144,7 +144,8 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads, ranks: Rank
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, codes = _labelled(data, labels, config)
-    measured = _measured(labelled, codes, rows, ranks, rng, config, threads, _choice_mates(data, config))
+    mates = _choice_mates(data, config)
+    measured = _Learning(labelled, codes, rows, ranks, config, threads, mates, rng).measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
@@ -171,7 +172,7 @@ def measure_drawn(
     data.table, data.columns = head.table, head.columns.kept
     labelled, codes = _labelled(data, labels, config)
     mates = _choice_mates(data, config)
-    measured = _measured(labelled, codes, every, ranks, rng, config, threads, mates, choosing)
+    measured = _Learning(labelled, codes, every, ranks, config, threads, mates, rng, choosing).measured()
     if measured.metric is None:
         return measured
     if _by_blocks(config, data):
@@ -223,61 +224,89 @@ def _untried(
     return Measured(ranks=kept, description=tried | {"name": name, "why": why})
 
 
-def _measured(
-    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], ranks: Ranks | None, rng: np.random.Generator,
-    config: TrainingConfig, threads: Threads, mates: Callable[[NDArray[np.int64], Threads], Mates | None],
-    near: NDArray[np.int64] | None = None,
-) -> Measured:  # fmt: skip
-    """Metric learned from these rows of the data.
+@dataclass(frozen=True)
+class _Learning:
+    """Learning of a metric, or the choice of a geometry.
 
-    rng : draws the rows that choose it. near : they, where they are known. mates : see `_choice_mates`.
+    Attributes
+    ----------
+    data, codes : rows, and (n,) the numbers of their classes.
+    rows : the places of those that may be looked at.
+    ranks : that the rows can have, and have where the options do not leave it open; None for none.
+    mates : see `_choice_mates`.
+    rng : draws the rows that choose.
+    near : places of the rows that choose, where they are known.
     """
-    asked = config.metric_name
-    with threadpool_limits(1):  # products of one step are too small to be shared, and their bits would depend on it
-        if asked == AUTO:
-            return _chosen(data, codes, rows, ranks, rng, config, threads, mates, near)
-        geometry = Geometry(config.method.distance, ranks is not None, "diag" if asked == "diag" else "full")
-        seen = (data if ranks is None else _viewed(data, rows, ranks))._replace(distance=DISTANCES[geometry.distance])
-        learning = rows if ranks is None else np.arange(len(rows), dtype=np.int64)
-        if asked in BASELINES:
-            baseline_rng = LearningPlan.rng(config.seed, -1, 5)
-            values = learned_by(asked, np.asarray(seen.X[learning], np.float64), codes[rows], baseline_rng)
+
+    data: MetricRows
+    codes: NDArray[np.intp]
+    rows: NDArray[np.int64]
+    ranks: Ranks | None
+    config: TrainingConfig
+    threads: Threads
+    mates: Callable[[NDArray[np.int64], Threads], Mates | None]
+    rng: np.random.Generator
+    near: NDArray[np.int64] | None = None
+
+    def measured(self) -> Measured:
+        """What the options ask for."""
+        with threadpool_limits(1):  # products of one step are too small to be shared: their bits would depend on it
+            return self._chosen() if self.config.metric_name == AUTO else self._asked()
+
+    def _asked(self) -> Measured:
+        """The metric of a name."""
+        asked = self.config.metric_name
+        geometry = Geometry(self.config.method.distance, self.ranks is not None, "diag" if asked == "diag" else "full")
+        if asked not in BASELINES:
+            return Measured(self._learned(geometry, check_metric(asked)), self.ranks, {"name": asked})
+        seen, rows = self._seen(geometry)
+        rng = LearningPlan.rng(self.config.seed, -1, 5)
+        values = learned_by(asked, np.asarray(seen.X[rows], np.float64), self.codes[self.rows], rng)
+        return Measured(_metric(seen, values), self.ranks, {"name": asked})
+
+    def _chosen(self) -> Measured:
+        """The geometry that is chosen, or those of members."""
+        data, config, before = self.data, self.config, self.data.X.shape[1]
+        options = _options(config, is_dense(data.X), before, self.ranks is not None)
+        some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
+        mates = self.mates(some, self.threads)
+        views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
+        folds = stratified_folds(self.codes[some], self.rng, mates)
+        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, config.times)
+        geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
+        metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
+        ranks = self.ranks if any(each.ranks for each in geometries) else None
+        description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
+        if len(metrics) == 1:
+            return Measured(metrics[0], ranks, description)
+        features = before if ranks is None else ranks.columns(before)
+        return Measured(Joint(tuple(widened(each, before, features) for each in metrics)), ranks, description)
+
+    def _seen(self, geometry: Geometry) -> tuple[MetricRows, NDArray[np.int64]]:
+        """Rows as a geometry views them, and the places among them of those that may be looked at."""
+        distance = DISTANCES[geometry.distance]
+        if not geometry.ranks:
+            return self.data._replace(distance=distance), self.rows
+        viewed = _viewed(self.data, self.rows, self.ranks)
+        return viewed._replace(distance=distance), np.arange(len(self.rows), dtype=np.int64)
+
+    def _learned(self, geometry: Geometry, rank: int | None = None, begun: Course | None = None) -> Metric:
+        """The metric of a form, or a matrix of some rank.
+
+        begun : where the learning goes on; None for the beginning.
+        """
+        data, rows = self._seen(geometry)
+        learner, plan, seed = data.learner(rows), LearningPlan(), self.config.seed
+        if begun is None:
+            course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
+            course = plan.finished(geometry.form, learner, course, seed, -1)
         else:
-            values = _learned(seen, learning, geometry, check_metric(asked), config.seed, None)
-    return Measured(_metric(seen, values), ranks, {"name": asked})
-
-
-def _chosen(
-    data: MetricRows, codes: NDArray[np.intp], rows: NDArray[np.int64], ranks: Ranks | None, rng: np.random.Generator,
-    config: TrainingConfig, threads: Threads, mates: Callable[[NDArray[np.int64], Threads], Mates | None],
-    near: NDArray[np.int64] | None,
-) -> Measured:  # fmt: skip
-    """The geometry that is chosen, or those of members; see `_measured`."""
-    options = _options(config, is_dense(data.X), data.X.shape[1], ranks is not None)
-    some = np.sort(rng.permutation(rows)[:CHOICE_ROWS]) if near is None else near
-    same = mates(some, threads)
-    views = {ranked: _viewed(data, some, ranks if ranked else None) for ranked in options.views}
-    folds = stratified_folds(codes[some], rng, same)
-    choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, threads, same, config.times)
-    geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
-    if not any(each.ranks for each in geometries):
-        ranks = None
-
-    def learned(geometry: Geometry) -> Metric | None:
-        if not geometry.form:
-            return None
-        viewed = data if not geometry.ranks else _viewed(data, rows, ranks)
-        seen = viewed._replace(distance=DISTANCES[geometry.distance])
-        learning = np.arange(len(rows), dtype=np.int64) if geometry.ranks else rows
-        return _metric(seen, _learned(seen, learning, geometry, None, config.seed, begun[geometry.label]))
-
-    metrics = [learned(each) for each in geometries]
-    description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
-    if len(metrics) == 1:
-        return Measured(metrics[0], ranks, description)
-    before = data.X.shape[1]
-    features = before if ranks is None else ranks.columns(before)
-    return Measured(Joint(tuple(widened(each, before, features) for each in metrics)), ranks, description)
+            course = plan.further(learner, begun, seed)
+        if rank is not None:
+            # the leading directions of the matrix, and then steps of their own
+            U, size, _ = np.linalg.svd(course.values)
+            course = plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
+        return _metric(data, data.distance.raised(data.distance.map_of(course.values), geometry.strength))
 
 
 def _metric(data: MetricRows, values: NDArray[np.float64]) -> Metric:
@@ -365,23 +394,3 @@ def _ties(data: Dataset) -> NDArray[np.int64] | None:
         ties = ties[data.columns]
     numbers = np.unique(ties, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return numbers if 0 < len(np.unique(numbers)) < len(numbers) else None
-
-
-def _learned(
-    data: MetricRows, rows: NDArray[np.int64], geometry: Geometry, rank: int | None, seed: int, begun: Course | None
-) -> NDArray[np.float64]:
-    """The map of the metric that is learned from these rows, of a form, or a matrix of some rank.
-
-    begun : where the learning goes on; None for the beginning.
-    """
-    learner, plan = data.learner(rows), LearningPlan()
-    if begun is None:
-        course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
-        course = plan.finished(geometry.form, learner, course, seed, -1)
-    else:
-        course = plan.further(learner, begun, seed)
-    if rank is not None:
-        # the leading directions of the matrix, and then steps of their own
-        U, size, _ = np.linalg.svd(course.values)
-        course = plan.refined(learner, course.at(U[:, :rank] * size[:rank]), seed, -1)
-    return data.distance.raised(data.distance.map_of(course.values), geometry.strength)
