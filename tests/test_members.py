@@ -24,17 +24,20 @@ from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.engines.disk import Disk
 from localsvm.engines.spark import Spark
-from localsvm.errors import ModelError, OptionError
+from localsvm.errors import ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.features.joint import Joint, widened
 from localsvm.features.metric import Metric
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.partition import create, restore
 from localsvm.partition.members import Members
 from localsvm.representations import metric_choice as choosing
 from localsvm.representations.metric import Geometry
+from localsvm.runs.cells import averaged as averages
 from localsvm.runs.cells.averaged import averaged
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import read_given
@@ -42,6 +45,7 @@ from localsvm.runs.progress import Silent
 from localsvm.runs.train import train
 from localsvm.selection import averaging
 from localsvm.store.pieces import Unsound
+from localsvm.threads import ALONE
 
 THREE = TrainingConfig(KernelSVM(), repeats=3)
 CELLS = replace(THREE, partition="voronoi", cell_size=120)
@@ -88,53 +92,97 @@ def test_the_loss_of_a_mean_is_the_sum_of_squared_hinges(values: np.ndarray, see
     assert averaging._loss(mean, Y, weight) == pytest.approx(loss(mean, Y, weight))
 
 
+def halves(n: int) -> np.ndarray:
+    return np.random.default_rng(3).permutation(n) % 2
+
+
 def test_greedy_weights_are_near_the_best_ones_of_a_grid() -> None:
     rng = np.random.default_rng(0)
-    Y, weight = rng.choice([-1.0, 1.0], (300, 1)), rng.random(300)
-    values = np.clip(Y.T * 0.4 + rng.standard_normal((3, 1, 300)) * np.asarray([0.6, 0.8, 2.0])[:, None, None], -1, 1)
+    Y, weight = rng.choice([-1.0, 1.0], (600, 1)), rng.random(600)
+    values = np.clip(Y.T * 0.4 + rng.standard_normal((3, 1, 600)) * np.asarray([0.6, 0.8, 2.0])[:, None, None], -1, 1)
     grid = [np.asarray([a, b, 20 - a - b]) / 20 for a, b in product(range(21), repeat=2) if a + b <= 20]
     best = min(averaging._loss(averaging._mean(values, w), Y, weight) for w in grid)
-    chosen = averaging.member_weights(values, Y, weight)
+    chosen = averaging.member_weights(values, Y, weight, halves(600))
     assert chosen is not None and chosen.sum() == pytest.approx(1.0)
     equal = averaging._loss(averaging._mean(values, np.full(3, 1 / 3)), Y, weight)
     found = averaging._loss(averaging._mean(values, chosen), Y, weight)
     assert best <= found <= best + 0.02 * (equal - best)
+    few = slice(averaging.LEAST_ROWS - 1)
+    assert averaging.member_weights(values[..., few], Y[few], weight[few], halves(600)[few]) is None
 
 
 def test_members_that_are_alike_weigh_the_same() -> None:
     rng = np.random.default_rng(1)
-    Y = rng.choice([-1.0, 1.0], (200, 1))
-    values = np.clip(Y.T * 0.5 + rng.standard_normal((4, 1, 200)), -1, 1)
-    assert averaging.member_weights(values, Y, np.ones(200)) is None
-    assert averaging.member_weights(np.repeat(values[:1], 3, axis=0), Y, np.ones(200)) is None
+    Y = rng.choice([-1.0, 1.0], (600, 1))
+    values = np.clip(Y.T * 0.5 + rng.standard_normal((4, 1, 600)), -1, 1)
+    assert averaging.member_weights(values, Y, np.ones(600), halves(600)) is None
+    assert averaging.member_weights(np.repeat(values[:1], 3, axis=0), Y, np.ones(600), halves(600)) is None
 
 
-def test_rows_that_a_member_lacks_and_weights_of_0_say_nothing() -> None:
-    """One record a member; the second member lacks row 1, and row 4 is not fresh."""
-    from localsvm.targets.classification import Classification
+Journal = dict[str, dict[str, Any]]
 
-    target, rng = Classification(np.asarray([0.0, 1.0])), np.random.default_rng(0)
-    numbers = [np.asarray([3, 1, 0, 2, 4, 5]), np.asarray([0, 2, 3, 5, 4])]
-    y, values = np.asarray([0.0, 1, 1, 0, 1, 0]), rng.uniform(-1, 1, (2, 6)).astype(np.float32)
-    fresh = np.asarray([1.0, 1, 1, 1, 0, 1])
-    journal: dict[str, Any] = {}
+
+def journal(values: np.ndarray, y: np.ndarray, numbers: list[np.ndarray], **more: np.ndarray) -> Journal:
+    """One record a member (see `runs.cells.records`), which has the rows of these numbers."""
+    out: Journal = {}
     for member, places in enumerate(numbers):
-        held = {"y": y[places], "mass": np.full(len(places), 2.0), "numbers": places, "fresh": fresh[places]}
-        journal[str(member)] = {f"held/{name}": array for name, array in held.items()} | {"v": values[member][places]}
-    import localsvm.runs.cells.averaged as module
+        held = {"y": y[places], "mass": np.full(len(places), 2.0), "numbers": places}
+        held |= {name: array[places] for name, array in more.items()}
+        out[str(member)] = {f"held/{name}": array for name, array in held.items()} | {"v": values[member][places]}
+    return out
 
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     class Unpacked:
         def __init__(self, record: dict[str, Any]) -> None:
             self.values = record["v"][None]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "unpack", Unpacked)
-        mean = averaged(target, {1.0: 3.0}, journal, [["0"], ["1"]], 6)  # type: ignore[arg-type]
-    weights = np.full(2, 0.5) if mean.weights is None else mean.weights
+    monkeypatch.setattr(averages, "unpack", Unpacked)
+
+
+@pytest.mark.usefixtures("unpacked")
+def test_rows_that_a_member_lacks_and_weights_of_0_say_nothing() -> None:
+    """The second member lacks row 1, and row 4 is not fresh."""
+    rng = np.random.default_rng(0)
+    numbers = [np.asarray([3, 1, 0, 2, 4, 5]), np.asarray([0, 2, 3, 5, 4])]
+    y, values = np.asarray([0.0, 1, 1, 0, 1, 0]), rng.uniform(-1, 1, (2, 6)).astype(np.float32)
+    records = journal(values, y, numbers, fresh=np.asarray([1.0, 1, 1, 1, 0, 1]))
+    config = TrainingConfig(class_weights=((1.0, 3.0),))
+    mean = averaged(config, np.asarray([0.0, 1.0]), records, [["0"], ["1"]], 6)
+    assert mean.weights is None
     known = [0, 2, 3, 5]
-    wrong = ((weights @ values[:, known].astype(np.float64)) > 0) != (y[known] > 0)
+    wrong = (values[:, known].astype(np.float64).mean(axis=0) > 0) != (y[known] > 0)
     weight = 2.0 * np.where(y[known] == 1, 3.0, 1.0)
     assert mean.error == pytest.approx(weight[wrong].sum() / weight.sum())
+
+
+@pytest.mark.usefixtures("unpacked")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_weights_do_not_depend_on_the_order_of_the_classes(grouped: bool) -> None:
+    """Members that lean to one class each, and one of noise, in a file whose labels alternate."""
+    rng, n = np.random.default_rng(0), 2000
+    y = np.arange(n) % 2.0
+    noise = rng.standard_normal((3, n)) * np.asarray([0.5, 0.5, 1.0])[:, None]
+    values = noise + np.stack([(2 * y - 1) * 0.3 + 0.25, (2 * y - 1) * 0.3 - 0.25, np.zeros(n)])
+    every, more = np.arange(n), {"mates": np.arange(n) // 10} if grouped else {}
+    records = journal(values.astype(np.float32), y, [every] * 3, **more)
+    mean = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"], ["2"]], n)
+    assert mean.weights is not None and mean.weights[2] < 0.1 < mean.weights[:2].min()
+
+
+@pytest.mark.usefixtures("unpacked")
+def test_a_sample_of_very_many_rows_says_what_all_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n = np.random.default_rng(0), 20_000
+    y = rng.integers(0, 2, n).astype(np.float64)
+    values = ((2 * y - 1) * 0.5 + rng.standard_normal((2, n)) * np.asarray([[0.5], [1.5]])).astype(np.float32)
+    records = journal(values, y, [np.arange(n)] * 2)
+    every = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"]], n)
+    monkeypatch.setattr(averages, "SAMPLE_VALUES", 10_000)
+    some = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"]], n)
+    assert 4000 < some.mass.sum() / 2 < 6000 and every.mass.sum() == 2 * n
+    assert every.weights is not None and some.weights is not None
+    assert abs(every.weights - some.weights).max() <= 0.1 and some.error == pytest.approx(every.error, abs=0.02)
 
 
 # --- metrics side by side
@@ -212,8 +260,33 @@ def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path:
 
     assert train(few(), high, tmp_path / "few.h5").repeats == 1
     assert TrainingConfig(effort="high", metric="none").times == 1 == TrainingConfig().times
-    with pytest.raises(OptionError, match="one cell"):
-        train(few(), THREE, tmp_path / "refused.h5")
+    told: list[str] = []
+
+    class Noting(Silent):
+        def note(self, text: str) -> None:
+            told.append(text)
+
+    asked = train(few(), THREE, tmp_path / "asked.h5", resources=Resources(observer=Noting()))
+    assert asked.repeats == 1 and any("has nothing to repeat" in text for text in told)
+    for extra in ({"partition": "none", "coarse_size": 100}, {"coarse_size": 100, "cell_size": 50}):
+        columns = np.random.default_rng(0).standard_normal((300, 1500)).astype(np.float32)  # too many to try a metric
+        wide = Dataset(columns, np.arange(300) % 2.0)
+        assert train(wide, replace(high, **extra), tmp_path / "wide.h5", force=True).repeats == 6  # type: ignore[arg-type]
+
+
+def test_cross_validation_averages_members_as_training_does(tmp_path: Path) -> None:
+    config = replace(CELLS, grid="full")
+    summary, table = train(rows(900), config, tmp_path / "m.h5"), cross_validate(rows(900), config)
+    assert table.error == summary.cv_error and table.metric == summary.metric and len(table.metric["members"]) > 1
+    scored = replace(config, scoring="tpr-tnr")
+    assert train(rows(900), scored, tmp_path / "s.h5").cv_recalls == cross_validate(rows(900), scored).recalls
+
+
+def test_a_given_metric_is_not_repeated_by_an_effort(tmp_path: Path) -> None:
+    partition_only(rows(), replace(CELLS, repeats=None, metric="diag"), tmp_path / "p.h5")
+    metric = read_given(tmp_path / "p.h5")
+    assert metric.fix(replace(CELLS, repeats=None, effort="high")).times == 1
+    assert metric.fix(CELLS).times == 3
 
 
 def test_a_partition_file_has_one_geometry(tmp_path: Path) -> None:
@@ -362,6 +435,11 @@ def test_members_are_told(files: tuple[Path, Path]) -> None:
     shown = CliRunner().invoke(lsvm, ["inspect", model])
     assert shown.exit_code == 0 and all(line in shown.stdout for line in told)
     assert "of members; the weights are their means" in shown.stdout
+    assert "none, 3 repeats, 3 cells" in shown.stdout
+    point = CliRunner().invoke(lsvm, ["train", "--force", "--repeats", "3", "-g", "1", "-C", "1", data, model])
+    assert "one point, cross-validated for the weights of the members: error" in point.stderr
+    table = CliRunner().invoke(lsvm, ["cv", "--repeats", "3", data])
+    assert table.exit_code == 0 and "members    0.33 " in table.stderr
 
 
 def test_files_with_several_metrics_are_given_to_no_other_run(files: tuple[Path, Path]) -> None:
@@ -403,3 +481,29 @@ def test_records_of_members_that_are_not_sound_are_refused(
     monkeypatch.setattr("localsvm.store.container.json.loads", changed)
     with pytest.raises(ModelError):
         LocalModel(model)
+
+
+@pytest.mark.parametrize("change", [{"repeats": 1}, {"repeats": 7}, {"kernel": "gaussian"}, {"kernel": "manhattan"}])
+def test_options_that_do_not_fit_members_are_refused(
+    change: dict[str, Any], files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = files[1]
+    train(rows(), CELLS, model)
+    load = json.loads
+
+    def changed(text: Any, *more: Any, **options: Any) -> Any:
+        config = load(text, *more, **options)
+        if isinstance(config, dict) and "learned" in config:
+            (config["method"] if "kernel" in change else config).update(change)
+        return config
+
+    monkeypatch.setattr("localsvm.store.container.json.loads", changed)
+    with pytest.raises(ModelError, match=r"repeats|kernel"):
+        LocalModel(model)
+
+
+def test_members_without_repeats_of_the_partition_are_refused() -> None:
+    examples = rows()
+    one = create("voronoi").fit(examples.X, examples.y, 100, np.random.default_rng(0), ALONE)
+    with pytest.raises(ModelError, match="repeats, which members are"):
+        restore("voronoi", one.state(), 5, one.n_cells, Members(("euclidean", "manhattan"), 5))

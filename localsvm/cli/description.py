@@ -168,7 +168,7 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
 def _partition(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """Text on the partition, the number of cells, and the largest size of a cell where that has a limit."""
     coarse, cells = facts["coarse_cells"], facts["cells"]
-    if facts["partition"] == "none" and coarse is None:
+    if facts["partition"] == "none" and coarse is None and cells == 1:
         return "none, 1 cell"
     most = "" if facts["partition"] == "none" else f" (at most {config['cell_size']:,} rows each)"
     within = "" if coarse is None else f" in {coarse:,} coarse ones (about {config['coarse_size']:,} rows each)"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
-from localsvm.cli.metric_report import geometry_text
+from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.cli.reporting import label_text, recalls_text, seconds_text, spread, spread_text, table_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     table = mean_grid(result.points)
     setting, cost = table.settings[table.best[0]].tolist(), float(table.costs[table.best[1]])
     best = [("best", shlex.join([*given, *point_options(method, result.names, setting, cost)]))]
-    metric = [("geometry", geometry_text(result.metric))] if result.metric else []
+    metric = [("geometry", geometry_text(result.metric)), *members_text(result.metric)] if result.metric else []
     fresh = result.error_rows == result.rows
     over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
     lines = [("error", f"{result.error:.2%} cross-validated, {over}")]

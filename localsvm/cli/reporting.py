@@ -173,7 +173,8 @@ def _selection(summary: Summary) -> str:
         return f"progressive error {summary.progressive_error:.2%}{scored}"
     if summary.cv_error is None:
         return "none (one point)"
-    why = "one point, cross-validated for the probabilities: " if summary.points == 1 else "cross-validated "
+    what = "probabilities" if summary.calibration else "weights of the members"
+    why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)
     mean = " of one repeat, in the mean" if apart else ""
     guessing = "" if summary.guessing is None else f" (guessing: {summary.guessing:.2%})"

@@ -108,7 +108,7 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     problem = state["model_problem"]
     problems = range(model.target.n_problems)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
-    if isinstance(chain.metric, Metric):  # a linear kernel has no members with several
+    if isinstance(chain.metric, Metric):  # members, which have several, are several cells
         values = chain.metric.values
         weights = weights * values if values.ndim == 1 else weights @ values.T
     if scaling.factor is not None:

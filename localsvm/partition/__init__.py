@@ -86,6 +86,8 @@ def restore(
     kind, parts = REGISTRY[name], _numbered(state)
     if members is not None and not state:  # of repeats of one cell, which have nothing to say
         parts = [{}] * n_cells
+    if members is not None and len(parts) < 2:
+        raise Unsound("/partition has no repeats, which members are")
     kinds = [kind if members is None else REGISTRY[measured_by(name, members.distance(i))] for i in range(len(parts))]
     repeats = [_restored(f"/partition/{i}", kinds[i], part, features) for i, part in enumerate(parts)]
     partition = Repeated(repeats, members, weights) if repeats else _restored("/partition", kind, state, features)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.engines.base import Engine
 from localsvm.parallel.local import LocalPool
+from localsvm.runs.cells.averaged import averaged
 from localsvm.runs.cells.records import DIVISION, Record, unpack
 from localsvm.runs.cells.schedule import CellTrainer, PoolFactory, Resources
 from localsvm.runs.cells.work import CellResult
@@ -102,6 +103,12 @@ def cross_validate(
     tell_copies(observer, validated.copies // repeats, prepared.head.rows)
     points = [point for i, result in enumerate(validated.results) for point in _points(i, result, validated.sizes[i])]
     error = cross_validated_error(reports := [result.report for result in validated.results])
+    score = cross_validated_recalls(reports)
+    measured = prepared.measured
+    if prepared.cells.members.several:
+        names = prepared.cells.names_by_repeat(list(validated.held))
+        mean = averaged(prepared.config, prepared.labels, validated.held, names, prepared.head.rows)
+        error, score, measured = mean.error, mean.recalls, measured.weighed(mean.weights)
     return Validation(
         names=validated.results[0].names,
         points=points,
@@ -110,20 +117,24 @@ def cross_validate(
         rows=sum(prepared.class_rows),
         error_rows=round(validated.fresh / repeats),
         seconds=clock.seconds,
-        metric=prepared.measured.told,
+        metric=measured.told,
         labels=prepared.labels.tolist(),
-        recalls=cross_validated_recalls(reports),
+        recalls=score,
     )
 
 
 @dataclass(frozen=True)
 class _Validated:
-    """All cells of a run: their results and sizes; how many rows are copies of others, and how many are fresh."""
+    """All cells of a run: their results and sizes; how many rows are copies of others, and how many are fresh.
+
+    held : records of the cells with their held-out values, by their names, where members are averaged.
+    """
 
     results: list[CellResult]
     sizes: list[int]
     copies: int
     fresh: float
+    held: dict[str, Record]
 
 
 def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
@@ -135,6 +146,7 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
     if cells.route is not None:
         observer.cells(cells.count, 0, f"{cells.kind}s")
     results: dict[tuple[int, int], CellResult] = {}
+    held_records: dict[str, Record] = {}
     divisions: dict[int, Record] = {}
     with closing(prepared.engine.work(cells, trainer, range(cells.count), resources, {})) as events:
         for number, name, record in events:
@@ -146,6 +158,8 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
                     observer.cell_done(sum(sum(r.wrong) for r in reports), sum(sum(r.weight) for r in reports))
             elif "/" not in name:
                 results[number, int(name)] = result = unpack(record)
+                if trainer.holds:
+                    held_records[f"{number}/{name}"] = record
                 if cells.route is None:
                     observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
             observer.work(work.share, work.settings)
@@ -155,6 +169,7 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
         [int(size) for record in records for size in record["sizes"]],
         sum(int(record["copies"]) for record in records),
         sum(float(record["fresh"]) for record in records),
+        held_records,
     )
 
 

@@ -29,6 +29,7 @@ from localsvm.runs.prediction.table_rows import TableNotes, TableRows
 from localsvm.runs.preparation.stored import calibration_of, options_of, stored_chain
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
+from localsvm.store.pieces import Unsound
 from localsvm.targets.classification import Classification, known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
@@ -102,6 +103,10 @@ class LocalModel:
         mapped = self.chain.mapped_columns if self.members is None else self.members.width
         weights = np.asarray(learned["weights"]) if "weights" in learned else None
         self.partition = restore(*file.partition, mapped, file.n_cells, self.members, weights)
+        if config.times != len(self.partition.cells_by_repeat):
+            raise Unsound("/@config: the option repeats is not that of /partition")
+        if self.members is not None and any(config.method.measuring(d).distance != d for d in self.members.distances):
+            raise Unsound("/@config: the kernel does not measure as the members do")
         self._width, self._repeat = mapped, _repeats(self.partition.cells_by_repeat)
         self.target = config.target(file.labels)
         self.calibration = calibration_of(file, self.target.n_problems)

@@ -166,13 +166,8 @@ def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tupl
     """Weigh members with geometries of their own; the run, with the weights, and the mean. None without members."""
     if not prepared.cells.members.several or not len(prepared.cells.by_repeat) > 1:
         return prepared, None
-    names: list[list[str]] = [[] for _ in prepared.cells.by_repeat]
-    for name in trained.names:
-        names[prepared.cells.repeat_of(int(name.partition("/")[0]))].append(name)
-    config = prepared.config
-    mean = averaged(
-        config.target(prepared.labels), dict(config.class_weights), journal, names, prepared.head.rows
-    )  # fmt: skip
+    names = prepared.cells.names_by_repeat(trained.names)
+    mean = averaged(prepared.config, prepared.labels, journal, names, prepared.head.rows)
     return replace(prepared, measured=prepared.measured.weighed(mean.weights)), mean
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 PICKS = 20  # the weights are multiples of one in so many
+LEAST_ROWS = 500  # that choose weights: fewer would learn them by heart
 
 
-def member_weights(values: Floats, Y: Floats, weight: Floats) -> Floats | None:
-    """Weights (members,) of the values, whose sum is 1; None where equal ones are as good.
+def member_weights(values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64]) -> Floats | None:
+    """Weights (members,) of the values, whose sum is 1; None where equal ones are as good, or rows are few.
 
     The weights that one half of the rows chooses are compared with equal ones on the other half.
 
@@ -24,11 +25,14 @@ def member_weights(values: Floats, Y: Floats, weight: Floats) -> Floats | None:
     values : (members, problems, n) held-out values of the rows, from -1 to 1.
     Y : (n, problems) what they should be, -1 or 1; 0 where a row takes no part.
     weight : (n,) of the rows.
+    half : (n,) 0 or 1, the half that each row is in.
     """
+    if len(weight) < LEAST_ROWS:
+        return None
     equal = np.full(len(values), 1.0 / len(values))
-    halves = [np.arange(half, len(weight), 2) for half in (0, 1)]
     gain = 0.0
-    for one, other in (halves, halves[::-1]):
+    for number in (0, 1):
+        one, other = np.flatnonzero(half == number), np.flatnonzero(half != number)
         chosen, held = _selected(values[..., one], Y[one], weight[one]), values[..., other]
         before, after = (_loss(_mean(held, weights), Y[other], weight[other]) for weights in (equal, chosen))
         gain += before - after

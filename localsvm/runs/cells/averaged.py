@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.data.blocks.dealing import Mates, folds_of_groups
+from localsvm.data.blocks.numbering import hashed
 from localsvm.runs.cells.records import Record, unpack
+from localsvm.runs.config import TrainingConfig
 from localsvm.selection.averaging import member_weights
-from localsvm.store.journal import Journal
-from localsvm.targets.classification import Classification, known_recalls, recalls
+from localsvm.targets.classification import known_recalls, recalls
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+SAMPLE_VALUES = 1 << 22  # held-out values, from which weights and error are found
+HALVES_KEY = (1 << 32) - 3  # begins the names of the random numbers of what is sampled and halved, and of no cell
 
 
 @dataclass(frozen=True)
@@ -42,34 +48,76 @@ class Averaged:
 
 
 def averaged(
-    target: Classification, class_weights: Mapping[float, float], journal: Journal, repeats: Sequence[Sequence[str]],
-    rows: int,
+    config: TrainingConfig, labels: Floats, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], rows: int
 ) -> Averaged:  # fmt: skip
-    """Find the weights of members by their held-out values.
+    """Find the weights of members by their held-out values, of a sample of the rows where there are very many.
 
     Parameters
     ----------
+    labels : (classes,) of the run, ascending.
+    records : of cells, by their names; with `records.held`.
     repeats : names of the records of each member's cells.
     rows : of the run.
     """
-    values = np.full((len(repeats), target.n_problems, rows), np.nan, np.float32)
-    y, weight = np.zeros(rows), np.zeros(rows)
-    for member, names in enumerate(repeats):
-        for name in names:
-            record = journal[name]
-            numbers = record["held/numbers"]
-            values[member][:, numbers] = unpack(record).values
-            y[numbers], weight[numbers] = record["held/y"], _weight(record)
-    # rows that some member has merged into copies of them, or whose values count in no error, say nothing
-    known = np.flatnonzero((weight > 0) & ~np.isnan(values[:, 0]).any(axis=0))
-    y, weight = y[known], weight[known]
-    for label, cost in class_weights.items():
-        weight[y == label] *= cost
-    held = np.clip(values[:, :, known], -1.0, 1.0).astype(np.float64)
-    Y = target.encode(y)
-    weights = member_weights(held, Y, weight)
-    mean = np.tensordot(np.full(len(held), 1.0 / len(held)) if weights is None else weights, held, 1)
-    return Averaged(weights, target.wrong(mean[None], y, Y, weight)[0][0], target.mass(y, weight))
+    target = config.target(labels)
+    held = _Held.of(records, repeats, _sample(rows, len(repeats) * target.n_problems, config.seed), target.n_problems)
+    for label, cost in config.class_weights:
+        held.weight[held.y == label] *= cost
+    Y, codes = target.encode(held.y), target.codes(held.y).astype(np.float64)
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
+    weights = member_weights(held.values, Y, held.weight, folds_of_groups(codes, 2, rng, held.mates))
+    equal = np.full(len(repeats), 1.0 / len(repeats))
+    mean = np.tensordot(equal if weights is None else weights, held.values, 1)
+    return Averaged(weights, target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight))
+
+
+def _sample(rows: int, values: int, seed: int) -> Numbers:
+    """Numbers, ascending, of the rows whose held-out values are looked at. values : that a row has."""
+    numbers = np.arange(rows, dtype=np.int64)
+    share = max(1, -(-rows * values // SAMPLE_VALUES))
+    if share == 1:
+        return numbers
+    key = int(np.random.SeedSequence(seed, spawn_key=(HALVES_KEY, 1)).generate_state(1, np.uint64)[0])
+    return np.asarray(numbers[hashed(numbers, key) % np.uint64(share) == 0])
+
+
+@dataclass
+class _Held:
+    """Held-out values of rows that all members have, and that count.
+
+    Attributes
+    ----------
+    values : (members, problems, n) float64, from -1 to 1.
+    y, weight : (n,) labels, and weights in the error.
+    mates : which rows stay together.
+    """
+
+    values: Floats
+    y: Floats
+    weight: Floats
+    mates: Mates
+
+    @classmethod
+    def of(
+        cls, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], sample: Numbers, problems: int
+    ) -> Self:  # fmt: skip
+        """Values of the rows of a sample."""
+        values = np.full((len(repeats), problems, len(sample)), np.nan, np.float32)
+        y, weight, mates = np.zeros(len(sample)), np.zeros(len(sample)), sample.copy()
+        for member, names in enumerate(repeats):
+            for name in names:
+                record = records[name]
+                place = np.searchsorted(sample, record["held/numbers"])
+                mine = np.flatnonzero(sample[np.minimum(place, len(sample) - 1)] == record["held/numbers"])
+                place = place[mine]
+                values[member][:, place] = unpack(record).values[:, mine]
+                y[place], weight[place] = record["held/y"][mine], _weight(record)[mine]
+                if "held/mates" in record:
+                    mates[place] = record["held/mates"][mine]
+        # rows that some member has merged into copies of them, or whose values count in no error, say nothing
+        known = np.flatnonzero((weight > 0) & ~np.isnan(values[:, 0]).any(axis=0))
+        clipped = np.clip(values[:, :, known], -1.0, 1.0).astype(np.float64)
+        return cls(clipped, y[known], weight[known], Mates(mates[known], whole=True))
 
 
 def _weight(record: Record) -> Floats:

@@ -103,6 +103,13 @@ class CoarseCells(ABC):
         """The repeat that a coarse cell is of."""
         return next(i for i, numbers in enumerate(self.by_repeat) if number in numbers)
 
+    def names_by_repeat(self, names: Sequence[str]) -> list[list[str]]:
+        """Names "coarse cell/cell" of records, repeat by repeat."""
+        named: list[list[str]] = [[] for _ in self.by_repeat]
+        for name in names:
+            named[self.repeat_of(int(name.partition("/")[0]))].append(name)
+        return named
+
     def seen(self, coarse: CoarseRows) -> CoarseRows:
         """A coarse cell, with the columns that its repeat sees."""
         if not self.members.several:

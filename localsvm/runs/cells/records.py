@@ -36,11 +36,11 @@ def division_record(cells: SharedCells) -> Record:
 def held(cells: SharedCells, cell: int) -> Record:
     """Rows of a cell for calibration, and for the weights of members, in the order of `CellResult.values`.
 
-    They are "held/y", "held/mass", "held/numbers", "held/fresh" where the run has it, and "held/behind"; see
-    `SharedCells`.
+    They are "held/y", "held/mass", "held/numbers", "held/fresh" and "held/mates" where the run has them, and
+    "held/behind"; see `SharedCells`.
     """
     rows = cells.rows()[cell]
-    shared = {"y": cells.y, "mass": cells.mass, "fresh": cells.fresh}
+    shared = {"y": cells.y, "mass": cells.mass, "fresh": cells.fresh, "mates": cells.mates}
     arrays = {f"held/{name}": array.array[rows] for name, array in shared.items() if array is not None}
     return arrays | {"held/behind": np.asarray(cells.behind[cell]), "held/numbers": cells.numbers[rows]}
 

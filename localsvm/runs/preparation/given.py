@@ -53,7 +53,7 @@ class Given:
             what = f"the metric of {self.path} mixes features, and the Manhattan distance has weights alone"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
         method = config.method.measuring(self.measured.distance or config.method.distance)
-        return replace(config, method=method, **self.options)
+        return replace(config, method=method, repeats=config.repeats or 1, **self.options)
 
     def chain_of(self, head: Head) -> Chain:
         """The chain, for rows that were read as the head says, in the columns that it knows.

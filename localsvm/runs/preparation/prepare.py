@@ -26,7 +26,7 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.members import Members
-from localsvm.representations.metric import EUCLIDEAN
+from localsvm.representations.metric import AUTO, EUCLIDEAN
 from localsvm.representations.metric_learning import LearningPlan
 from localsvm.runs.cells.coarse import (
     CHUNK_ROWS,
@@ -152,8 +152,8 @@ class _Preparing:
         config = replace(config, views="none" if chain.ranks is None else "ranks")
         if not members.several:
             config = replace(config, method=config.method.measuring(members.distance(0)))
-        if self._asked.config.repeats is None and not members.several and _one_cell(config, head.rows):
-            config = replace(config, repeats=1)
+        if config.metric_name == AUTO and not members.several and _one_cell(config, head.rows):
+            config = self._alone(config)
         cells = self._divided(config, head, chain, found, members)
         return PreparedRun(
             engine=self._engine,
@@ -168,6 +168,15 @@ class _Preparing:
             content=content,
             off_centre=self._off_centre(config, chain, found),
         )
+
+    def _alone(self, config: TrainingConfig) -> TrainingConfig:
+        """The options of a run of one cell and one geometry, which nothing can be repeated of."""
+        if (self._asked.config.repeats or 1) > 1:
+            self._observer.note(
+                f"all rows are in one cell, and one geometry was chosen: {opt.repeats(config.times)} has nothing to "
+                f"repeat, and one model is trained; a smaller {opt.cell_size} makes cells"
+            )
+        return replace(config, repeats=1)
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
         """First look at the rows, and the size of coarse cells; a run of one coarse cell takes its rows into memory."""
@@ -375,7 +384,7 @@ def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:
 
 def _one_cell(config: TrainingConfig, rows: int) -> bool:
     """Whether so many rows are one cell."""
-    return rows <= config.most_rows or partition_name(config, rows) == "none"
+    return config.coarse_size is None and (rows <= config.most_rows or partition_name(config, rows) == "none")
 
 
 def _nothing() -> Any:
