@@ -36,7 +36,8 @@ from harness.runlog import Run
 from harness.tables import number, table, thousands
 from reproduce import table_peers
 
-OURS = {"localsvm none": ["--metric", "none"], "localsvm": [], "localsvm high": ["--effort", "high"]}
+NONE = "localsvm none"
+OURS = {NONE: ["--metric", "none"], "localsvm": [], "localsvm high": ["--effort", "high"]}
 METHODS = [*OURS, *table_peers.PEERS]
 READ = "read"  # the method of a set of values: it is described and converted
 Key = tuple[str, str, int]  # set, method, seed
@@ -47,8 +48,9 @@ Written by `make reproduce-tables TABLES=...` (`scripts/reproduce/tables.py`) fr
 {machines}. The machine had other work, so all times are processor seconds.
 
 `lsvm-train --label TARGET --ignore ... NAME.train.csv` is all that is said of a table; its defaults do the rest.
-"none" is `--metric none`. Peers get the same columns, and the categories in their own way: categories of pandas for
-LightGBM, XGBoost and HistGradientBoosting, text for CatBoost, numbers of levels for forests. "chosen", behind the
+"none" is `--metric none`, and "high" `--effort high`. Peers get the same columns, and the categories in their own way:
+categories of pandas for LightGBM, XGBoost, HistGradientBoosting and RealMLP, text for CatBoost, numbers of levels for
+forests. RealMLP gets medians for missing numbers. "chosen", behind the
 stroke: three sizes of trees, each trained on three quarters of the training rows, stopped early on the fourth, the best
 trained again on all; the time is that of all of it. Test rows serve for the errors below and for nothing else.
 """
@@ -181,7 +183,8 @@ def page(runs: list[Fit], _: Any) -> str:
             done[run.name, run.method].append(run)
     sets = list(dict.fromkeys(run.name for run in runs if run.method != READ))
     lines = [ABOUT.format(machines=with_article(processors(run.machine for run in runs)))]
-    lines += verdict(sets, done)
+    for method in OURS:
+        lines += verdict(method, sets, done)
     lines += ["", "## Test error, per cent", "", "The smallest of a set in bold. Means over the seeds.", ""]
     lines += rows_of(sets, done, runs, "error", np.mean)
     lines += ["", "## Training, processor seconds", "", "Medians over the seeds.", ""]
@@ -194,26 +197,31 @@ def page(runs: list[Fit], _: Any) -> str:
     return "\n".join([*lines, *(["", "## Without a figure", "", *bad] if bad else []), ""])
 
 
-def verdict(sets: list[str], done: dict[tuple[str, str], list[Fit]]) -> list[str]:
-    """Wins, draws and losses beside the best chosen peer, and beside LightGBM with chosen settings."""
+def verdict(ours: str, sets: list[str], done: dict[tuple[str, str], list[Fit]]) -> list[str]:
+    """Wins, draws and losses of a method of ours beside the best peer, and beside LightGBM with chosen settings."""
+    if ours == NONE:
+        return []
     sides: dict[str, list[str]] = {"wins": [], "draws": [], "losses": []}
     near = []
     for name in sets:
-        mine = mean(done.get((name, "localsvm"), []))
+        mine = mean(done.get((name, ours), []))
         theirs = {method: mean(done.get((name, method), [])) for method in table_peers.PEERS}
         known = {method: value for method, value in theirs.items() if value is not None}
         if mine is None or not known:
             continue
         best = min(known, key=lambda method: known[method])
-        rows = done[name, "localsvm"][0].rows[1]
+        rows = done[name, ours][0].rows[1]
         noise = 100 * float(np.sqrt(max(known[best] / 100 * (1 - known[best] / 100), 1e-9) / rows))
         side = "draws" if abs(mine - known[best]) <= noise else "wins" if mine < known[best] else "losses"
         sides[side].append(f"{name} ({mine:.2f} and {known[best]:.2f}, {best})")
         if "LightGBM chosen" in known and mine <= known["LightGBM chosen"] + 0.5:
             near.append(name)
     lines = [f"- {side}: {len(names)}{': ' + ', '.join(names) if names else ''}." for side, names in sides.items()]
-    head = "Beside the best peer of each set, picked by its test error; a draw is within one standard error:"
-    return [head, "", *lines, "", f"At most .5 points above LightGBM chosen on {len(near)} of {len(sets)} sets."]
+    if not any(sides.values()):
+        return []
+    judged = sum(map(len, sides.values()))
+    head = f"{ours} beside the best peer of each set, picked by its test error; a draw is within one standard error:"
+    return [head, "", *lines, "", f"At most .5 points above LightGBM chosen on {len(near)} of {judged} sets.", ""]
 
 
 def mean(runs: list[Fit]) -> float | None:

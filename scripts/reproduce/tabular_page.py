@@ -37,6 +37,8 @@ HOW = """\
 - **xRFM** needs held-out rows in its training: that quarter, and is not trained again on all rows. Its leaves have
   {leaf} rows (its default, 60 000, is for GPUs), rows are scaled, and "chosen"
   tries the bandwidths {bandwidths}.
+- **RealMLP** is the network of pytabkit at its tuned defaults. It holds out a fifth of the rows by itself. It was
+  run on a machine that had other work, with one seed.
 - A peer is stopped after ten minutes of processor time, or when the machine's memory (24 GiB) is full, and then
   not begun on sets of no fewer rows, features and classes. The grid of SVC is not begun with more than 25 000 rows.
 - covtype is class 2 against the rest, covtype7 the same rows with all seven classes. higgs_like is generated: six
