@@ -88,13 +88,15 @@ class Demand:
         return count
 
     def mapping(self, columns: int) -> None:
-        """Check mapping the rows onto so many columns by a known metric: dense ones as wide as before stay in place."""
+        """Check mapping the rows onto so many columns: dense ones as wide as before stay in place."""
         if self._memory is not None:
             X: Any = self._memory.data.X
             if isinstance(X, np.ndarray):
                 needed = 0 if columns == X.shape[1] else X.shape[0] * columns * X.itemsize
             else:
-                needed = 2 * X.data.nbytes  # the weights of its entries, and the products
+                copies = columns // max(1, X.shape[1])  # of members
+                # of each the weights of its entries, and the products
+                needed = 2 * X.data.nbytes if copies < 2 else copies * (X.data.nbytes + size_of(X))
             self._memory.room("mapping the rows by the metric", needed)
 
     def division(self) -> None:
