@@ -182,7 +182,7 @@ def page(runs: list[Fit], _: Any) -> str:
         if run.status == "ok":
             done[run.name, run.method].append(run)
     sets = list(dict.fromkeys(run.name for run in runs if run.method != READ))
-    lines = [ABOUT.format(machines=with_article(processors(run.machine for run in runs)))]
+    lines = [ABOUT.format(machines=with_article(processors(run.machine for run in runs))).rstrip()]
     for method in OURS:
         lines += verdict(method, sets, done)
     lines += ["", "## Test error, per cent", "", "The smallest of a set in bold. Means over the seeds.", ""]
@@ -221,7 +221,7 @@ def verdict(ours: str, sets: list[str], done: dict[tuple[str, str], list[Fit]]) 
         return []
     judged = sum(map(len, sides.values()))
     head = f"{ours} beside the best peer of each set, picked by its test error; a draw is within one standard error:"
-    return [head, "", *lines, "", f"At most .5 points above LightGBM chosen on {len(near)} of {judged} sets.", ""]
+    return ["", head, "", *lines, "", f"At most .5 points above LightGBM chosen on {len(near)} of {judged} sets."]
 
 
 def mean(runs: list[Fit]) -> float | None:
