@@ -76,6 +76,8 @@ def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int
     config = TrainingConfig.from_dict({name: v for name, v in stored.items() if name not in ABOUT})
     if config.cell_size is None or config.cell_size < 1:
         raise Unsound("/@config: the option cell_size is below 1")
+    if config.repeats is None:
+        raise Unsound("/@config: the option repeats is no int")
     features = int(description["features"])
     # what is declared must not ask for more memory than is written: dense rows leave a number a feature in some array
     if not 1 <= features <= MOST_FEATURES or (description["dense"] and 4 * features > size):
