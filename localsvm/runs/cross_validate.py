@@ -20,6 +20,7 @@ from localsvm.runs.cells.work import CellResult
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
+from localsvm.runs.preparation.metric import Measured
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
@@ -102,13 +103,7 @@ def cross_validate(
     repeats = len(prepared.cells.by_repeat)
     tell_copies(observer, validated.copies // repeats, prepared.head.rows)
     points = [point for i, result in enumerate(validated.results) for point in _points(i, result, validated.sizes[i])]
-    error = cross_validated_error(reports := [result.report for result in validated.results])
-    score = cross_validated_recalls(reports)
-    measured = prepared.measured
-    if prepared.cells.members.several:
-        names = prepared.cells.names_by_repeat(list(validated.held))
-        mean = averaged(prepared.config, prepared.labels, validated.held, names, prepared.head.rows)
-        error, score, measured = mean.error, mean.recalls, measured.weighed(mean.weights)
+    error, score, measured = _scored(prepared, validated)
     return Validation(
         names=validated.results[0].names,
         points=points,
@@ -121,6 +116,18 @@ def cross_validate(
         labels=prepared.labels.tolist(),
         recalls=score,
     )
+
+
+def _scored(
+    prepared: PreparedRun, validated: _Validated
+) -> tuple[float | None, list[float | None] | None, Measured]:  # fmt: skip
+    """Error, recalls, and what is known of the metric: of repeats in the mean, or of the mean of members."""
+    if prepared.cells.members.several:
+        names = prepared.cells.names_by_repeat(list(validated.held))
+        mean = averaged(prepared.config, prepared.labels, validated.held, names, prepared.head.rows)
+        return mean.error, mean.recalls, prepared.measured.weighed(mean.weights)
+    reports = [result.report for result in validated.results]
+    return cross_validated_error(reports), cross_validated_recalls(reports), prepared.measured
 
 
 @dataclass(frozen=True)
