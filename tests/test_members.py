@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -453,6 +454,19 @@ def test_files_with_several_metrics_are_given_to_no_other_run(files: tuple[Path,
         assert done.exit_code in (1, 2) and "several metrics, of members" in done.stderr, done.stderr
 
 
+def read_with(monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let the configs of model files be read with a change."""
+    load = json.loads
+
+    def changed(text: Any, *more: Any, **options: Any) -> Any:
+        config = load(text, *more, **options)
+        if isinstance(config, dict) and "learned" in config:
+            change(config)
+        return config
+
+    monkeypatch.setattr("localsvm.store.container.json.loads", changed)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -470,15 +484,7 @@ def test_records_of_members_that_are_not_sound_are_refused(
 ) -> None:
     model = files[1]
     train(rows(), THREE, model)
-    load = json.loads
-
-    def changed(text: Any, *more: Any, **options: Any) -> Any:
-        config = load(text, *more, **options)
-        if isinstance(config, dict) and "learned" in config:
-            config["learned"] |= change
-        return config
-
-    monkeypatch.setattr("localsvm.store.container.json.loads", changed)
+    read_with(monkeypatch, lambda config: config["learned"].update(change))
     with pytest.raises(ModelError):
         LocalModel(model)
 
@@ -489,15 +495,7 @@ def test_options_that_do_not_fit_members_are_refused(
 ) -> None:
     model = files[1]
     train(rows(), CELLS, model)
-    load = json.loads
-
-    def changed(text: Any, *more: Any, **options: Any) -> Any:
-        config = load(text, *more, **options)
-        if isinstance(config, dict) and "learned" in config:
-            (config["method"] if "kernel" in change else config).update(change)
-        return config
-
-    monkeypatch.setattr("localsvm.store.container.json.loads", changed)
+    read_with(monkeypatch, lambda config: (config["method"] if "kernel" in change else config).update(change))
     with pytest.raises(ModelError, match=r"repeats|kernel"):
         LocalModel(model)
 

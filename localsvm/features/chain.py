@@ -153,11 +153,7 @@ class Chain:
 
     @classmethod
     def from_state(
-        cls,
-        columns: KeptColumns,
-        scaling: State,
-        ranks: Ranks | None = None,
-        metric: Metric | Joint | None = None,
+        cls, columns: KeptColumns, scaling: State, ranks: Ranks | None = None, metric: Metric | Joint | None = None
     ) -> Self:
         """The chain that a file keeps. scaling: its mode and arrays. Unsound if they do not fit."""
         mode, arrays = scaling

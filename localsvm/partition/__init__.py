@@ -26,8 +26,8 @@ REGISTRY: dict[str, type[Partition]] = {
 }
 
 __all__ = [
-    "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "measured_by", "restore", "size_spread",
-    "smallest_size", "summed",
+    "REGISTRY", "Partition", "TrainingCell", "copies", "create", "inside", "measured_by", "names_of", "restore",
+    "size_spread", "smallest_size", "summed",
 ]  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def create(
     """
     if name not in REGISTRY:
         raise OptionError(f"{opt.partition}: there is no partition {name!r}; choose one of {', '.join(REGISTRY)}")
-    names = [name if members is None else measured_by(name, members.distance(i)) for i in range(repeats)]
+    names = names_of(name, repeats, members)
     parts = [_made(REGISTRY[each], number, coarse_size) for number, each in enumerate(names)]
     return parts[0] if repeats == 1 else Repeated(parts, members)
 
@@ -71,6 +71,11 @@ def measured_by(name: str, distance: str) -> str:
     return measured if measured in REGISTRY else plain
 
 
+def names_of(name: str, repeats: int, members: Members | None) -> list[str]:
+    """Name of the partition of each repeat, which measures by the distance of its member; None for no members."""
+    return [name if members is None else measured_by(name, members.distance(i)) for i in range(repeats)]
+
+
 def restore(
     name: str, state: dict[str, NDArray[Any]], features: int, n_cells: int, members: Members | None = None,
     weights: NDArray[np.float64] | None = None,
@@ -88,8 +93,8 @@ def restore(
         parts = [{}] * n_cells
     if members is not None and len(parts) < 2:
         raise Unsound("/partition has no repeats, which members are")
-    kinds = [kind if members is None else REGISTRY[measured_by(name, members.distance(i))] for i in range(len(parts))]
-    repeats = [_restored(f"/partition/{i}", kinds[i], part, features) for i, part in enumerate(parts)]
+    names = names_of(name, len(parts), members)
+    repeats = [_restored(f"/partition/{i}", REGISTRY[names[i]], part, features) for i, part in enumerate(parts)]
     partition = Repeated(repeats, members, weights) if repeats else _restored("/partition", kind, state, features)
     if partition.n_cells != n_cells:
         raise Unsound(f"/partition has {partition.n_cells} cells, not {n_cells}")

@@ -180,16 +180,9 @@ class _Trial:
         kinds: dict[Geometry, list[Geometry]] = {}
         for each in candidates:
             kinds.setdefault(_kind(each), []).append(each)
-        some = [min(of_kind, key=self._first_loss) for of_kind in kinds.values()]
+        some = [min(of_kind, key=lambda each: self._mean(each, FIRST)[0]) for of_kind in kinds.values()]
         self.add([first, *some], SECOND)
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
-
-    def _first_loss(self, geometry: Geometry) -> float:
-        """Mean loss of a candidate by the first folds."""
-        order = np.flatnonzero(np.isin(self._folds, FIRST))
-        return float(
-            np.average(self._results[geometry][FIRST[0]][0], weights=self._views[geometry.ranks].weight[order])
-        )
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
@@ -265,19 +258,20 @@ class _Trial:
     def _data(self, geometry: Geometry) -> MetricRows:
         return self._views[geometry.ranks]._replace(distance=DISTANCES[geometry.distance])
 
-    def _order(self, geometry: Geometry) -> Rows:
-        """Places of the rows that judged a candidate, in the order of its results."""
-        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in sorted(self._results[geometry])])
+    def _order(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Rows:
+        """Places of the rows that judged a candidate, in the order of its results; those of some folds, or of all."""
+        judging = sorted(self._results[geometry]) if folds is None else folds
+        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in judging])
 
-    def _joined(self, geometry: Geometry) -> Floats:
-        """Results (2, rows) of a candidate by all folds that judged it."""
+    def _joined(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Results (2, rows) of a candidate by some folds, or all that judged it."""
         results = self._results[geometry]
-        return np.hstack([results[fold] for fold in sorted(results)])
+        return np.hstack([results[fold] for fold in (sorted(results) if folds is None else folds)])
 
-    def _mean(self, geometry: Geometry) -> Floats:
-        """Mean loss and error (2,) of a candidate."""
-        weight = self._views[geometry.ranks].weight[self._order(geometry)]
-        return np.asarray(self._joined(geometry) @ (weight / weight.sum()))
+    def _mean(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Mean loss and error (2,) of a candidate by some folds, or all that judged it."""
+        weight = self._views[geometry.ranks].weight[self._order(geometry, folds)]
+        return np.asarray(self._joined(geometry, folds) @ (weight / weight.sum()))
 
 
 def _kind(geometry: Geometry) -> Geometry:

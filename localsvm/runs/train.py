@@ -164,7 +164,7 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
     """Weigh members with geometries of their own; the run, with the weights, and the mean. None without members."""
-    if not prepared.cells.members.several or not len(prepared.cells.by_repeat) > 1:
+    if not prepared.cells.members.several:
         return prepared, None
     names = prepared.cells.names_by_repeat(trained.names)
     mean = averaged(prepared.config, prepared.labels, journal, names, prepared.head.rows)

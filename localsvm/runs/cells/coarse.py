@@ -20,7 +20,7 @@ from localsvm.data.blocks.dataset import Examples
 from localsvm.engines.base import CoarseRows, Drawn, Numbers, Route
 from localsvm.errors import OptionError
 from localsvm.naming import opt
-from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside, measured_by
+from localsvm.partition import REGISTRY, Partition, TrainingCell, create, inside, measured_by, names_of
 from localsvm.partition.chunks import Chunks
 from localsvm.partition.members import Members
 from localsvm.partition.repeated import Repeated
@@ -135,9 +135,8 @@ class Whole(CoarseCells):
     kind = "repeat"
 
     def __init__(self, config: TrainingConfig, rows: int, members: Members) -> None:
-        kind = partition_name(config, rows)
         self._cell_size, self.members = config.most_rows, members
-        self._kinds = [measured_by(kind, members.distance(repeat)) for repeat in range(config.times)]
+        self._kinds = names_of(partition_name(config, rows), config.times, members)
         self.by_repeat = [range(repeat, repeat + 1) for repeat in range(config.times)]
         self._rng = partition_stream(config)
         self._further: list[np.random.Generator] = []
@@ -178,7 +177,7 @@ class Sketched(CoarseCells):
     def __init__(self, config: TrainingConfig, rows: int, members: Members) -> None:
         kind = partition_name(config, rows)
         self._cell_size, self.members = config.most_rows, members
-        self._kinds = [measured_by(kind, members.distance(repeat)) for repeat in range(config.times)]
+        self._kinds = names_of(kind, config.times, members)
         self.partition = create(kind, config.times, config.coarse_size, members)
         parts = self.partition.parts if isinstance(self.partition, Repeated) else [self.partition]
         self._steps = [part for part in parts if isinstance(part, TwoStep)]

@@ -119,10 +119,8 @@ class CellTrainer:
 
     def method_of(self, cells: SharedCells) -> Method:
         """The method that trains the cells, which measures by the distance of their repeat."""
-        members = self._cells.members
-        if not members.several:
-            return self.config.method
-        return self.config.method.measuring(members.distance(self._cells.repeat_of(cells.number)))
+        repeat = self._cells.repeat_of(cells.number)
+        return self.config.method.measuring(self._cells.members.distance(repeat))
 
     def inputs(self, cells: SharedCells) -> RunInputs:
         """Inputs of the work on a cell."""

@@ -97,7 +97,7 @@ class Measured:
         return None if chosen is None else chosen.distance
 
     def weighed(self, weights: NDArray[np.float64] | None) -> Measured:
-        """The same, with the weights of members; None for equal ones."""
+        """What is known, with the weights that members have; None for equal ones."""
         if weights is None:
             return self
         return replace(self, description={**(self.description or {}), "weights": weights.tolist()})
