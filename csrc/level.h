@@ -24,6 +24,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 #define VMASK vint
 #define NAME(stem) stem##_f32
 #include "smo_hot.h"
+
+#include "smo_terms_hot.h"
 #undef REAL
 #undef VREAL
 #undef VMASK
@@ -34,6 +36,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 #define VMASK vlong
 #define NAME(stem) stem##_f64
 #include "smo_hot.h"
+
+#include "smo_terms_hot.h"
 
 #include "linear_hot.h"
 
@@ -60,6 +64,8 @@ const struct lsvm_ops LSVM_OPS = {
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,
     .smo_f64 = smo_f64,
+    .smo_terms_f32 = smo_terms_f32,
+    .smo_terms_f64 = smo_terms_f64,
     .multiply_f32 = multiply_f32,
     .multiply_f64 = multiply_f64,
     .linear_values = linear_values,

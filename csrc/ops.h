@@ -54,6 +54,8 @@ struct lsvm_ops {
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+    int (*smo_terms_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+    int (*smo_terms_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);
     void (*multiply_f64)(const struct lsvm_smo *problem, const double *c, double *out);
     void (*linear_values)(const struct lsvm_linear *p, int64_t first, int64_t last, const double *w, double *out);

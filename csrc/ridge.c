@@ -53,6 +53,12 @@ int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
     for (int i = 0; i < r->n; i++) {
         const float inverse = 1.0f / r->inverse[(int64_t)i * r->ld + i];
         for (int64_t k = (int64_t)i * r->outputs; k < (int64_t)(i + 1) * r->outputs; k++) {
+            if (r->most > 0) {
+                const float left = r->a[k] * inverse;
+                r->loss += r->w[i] * (double)left * (double)left;
+                r->u[k] = (float)(2.0 * r->w[i]) * fmaxf(-r->most, fminf(left, r->most)) * inverse;
+                continue;
+            }
             const double h = fmax(0.0, (double)(r->y[k] * r->a[k] * inverse));
             r->loss += r->w[i] * h * h;
             r->u[k] = (float)(2.0 * r->w[i] * h) * r->y[k] * inverse;

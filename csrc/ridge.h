@@ -1,13 +1,16 @@
 /* ridge.h - leave-one-out values of kernel ridge regression, and how their loss changes with the kernel.
  *
  * With A = (K + ridge I)^-1, targets y and a = A y, the value of row i by the rows without it is
- * f_i = y_i - a_i / A_ii (Cawley and Talbot 2004). The loss is the squared hinge of all rows and outputs,
+ * f_i = y_i - a_i / A_ii (Cawley and Talbot 2004). The loss of classes is the squared hinge of all rows and outputs,
  *
  *     sum_i w_i sum_k h_ik^2,    h_ik = max(0, 1 - y_ik f_ik) = max(0, y_ik a_ik / A_ii),
  *
  * and its derivative by K is, with u_ik = 2 w_i h_ik y_ik / A_ii and s_i = sum_k u_ik a_ik / A_ii >= 0,
  *
  *     G = A diag(s) A - (A u a' + a u' A) / 2.
+ *
+ * The loss of values is that of the residuals r_ik = a_ik / A_ii: squares, sum_i w_i sum_k r_ik^2. In its derivative
+ * residuals count as no larger than `most`, so that a few rows do not decide: u_ik = 2 w_i r_ik / A_ii, r_ik clipped.
  *
  * Matrices are row-major float32; n x n ones have `ld` floats from row to row and are symmetric. Products are those of
  * BLAS and LAPACK, which the caller hands in and keeps on one thread; sums that are returned are float64. The caller
@@ -36,7 +39,8 @@ struct lsvm_ridge {
     int n, outputs, ld;
     float ridge;
     const float *kernel; /* n x n */
-    const float *y;      /* n x outputs, -1 or +1 */
+    float most;          /* of a residual, of values; 0 for classes */
+    const float *y;      /* n x outputs: -1 or +1, or values */
     const double *w;     /* n, from 0 */
     float *inverse;      /* n x n: A */
     float *slope;        /* n x n: G times the kernel, entry by entry, 0 on the diagonal: K_ii does not change */

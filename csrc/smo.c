@@ -1,5 +1,6 @@
 #include "smo.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +25,10 @@ static void store(const struct lsvm_smo *p, void *array, int64_t i, double value
 int lsvm_smo_state_new(const struct lsvm_smo *p, struct lsvm_smo_state *s)
 {
     const size_t doubles = (size_t)p->n * sizeof(double), elements = (size_t)p->n * element_size(p);
+    const size_t more = p->terms ? doubles + 4 * elements : 0;
     char *at = NULL;
     memset(s, 0, sizeof *s);
-    if (posix_memalign(&s->block, LSVM_ALIGN, 3 * doubles + 4 * elements))
+    if (posix_memalign(&s->block, LSVM_ALIGN, 3 * doubles + 4 * elements + more))
         return LSVM_NO_MEMORY;
     at = s->block;
     s->b = (double *)(void *)at;
@@ -40,6 +42,14 @@ int lsvm_smo_state_new(const struct lsvm_smo *p, struct lsvm_smo_state *s)
     for (int64_t i = 0; i < p->n; i++) { /* a unit diagonal is not read: each of its entries would miss the caches */
         const double d = p->unit_diagonal ? 1 : kernel_at(p, i);
         store(p, s->diagonal, i, d > 1e-12 ? d : 1e-12); /* a zero row of a linear kernel still needs some curvature */
+    }
+    if (p->terms) {
+        s->terms = at + 4 * elements;
+        s->curvature = (double *)(void *)(at + 8 * elements);
+        for (int64_t i = 0; i < p->n; i++) {
+            const double d = kernel_at(p, i);
+            s->curvature[i] = d > 1e-12 ? d : 1e-12;
+        }
     }
     return LSVM_OK;
 }
@@ -96,6 +106,11 @@ static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
     report->bias = free_rows ? sum / (double)free_rows : 0.5 * (high + low);
 }
 
+static double term(const struct lsvm_coef_terms *terms, int64_t i, double b)
+{
+    return terms ? terms->e[i] * fabs(b) + 0.5 * (b > 0 ? terms->plus[i] : terms->minus[i]) * b * b : 0;
+}
+
 /* Objective, gap, violation and bias in float64 from f = Kb. */
 static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
                      struct lsvm_report *report)
@@ -105,8 +120,9 @@ static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, c
         find_bias(p, s, f, report);
     for (int64_t i = 0; i < p->n; i++) {
         const double g = p->y[i] - f[i] - report->bias;
-        report->objective += s->b[i] * (p->y[i] - 0.5 * f[i]);
-        report->gap += larger((s->hi[i] - s->b[i]) * g, (s->lo[i] - s->b[i]) * g);
+        report->objective += s->b[i] * (p->y[i] - 0.5 * f[i]) - term(p->terms, i, s->b[i]);
+        report->gap += p->terms ? lsvm_coef_gap(p->terms, i, s->lo[i], s->hi[i], s->b[i], g)
+                                : larger((s->hi[i] - s->b[i]) * g, (s->lo[i] - s->b[i]) * g);
     }
     report->iterations = s->iterations;
 }
@@ -117,6 +133,8 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
     double costs = 0;
     if (p->offset)
         return tolerance;
+    if (p->terms)
+        return tolerance * p->terms->total;
     for (int64_t i = 0; i < p->n; i++)
         costs += s->hi[i] - s->lo[i];
     return tolerance * costs;
@@ -136,7 +154,9 @@ static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm
         s->stop_at = s->iterations + refresh_interval(p);
         if (s->stop_at > p->max_iterations)
             s->stop_at = p->max_iterations;
-        const int code = p->is_double ? ops->smo_f64(p, s, tolerance) : ops->smo_f32(p, s, tolerance);
+        const int code = p->terms       ? (p->is_double ? ops->smo_terms_f64 : ops->smo_terms_f32)(p, s, tolerance)
+                         : p->is_double ? ops->smo_f64(p, s, tolerance)
+                                        : ops->smo_f32(p, s, tolerance);
         if (code || s->converged || s->iterations < s->stop_at || s->iterations >= p->max_iterations)
             return code;
         lsvm_smo_multiply(ops, p, s->b, f);

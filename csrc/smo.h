@@ -1,4 +1,4 @@
-/* smo.h - the kernel dual of the hinge loss, two coordinates at a time.
+/* smo.h - the kernel dual of a loss, two coordinates at a time: of the hinge, or of any that lsvm_coef_terms describes.
  *
  * In signed coefficients b_i = y_i alpha_i the problem is
  *
@@ -20,6 +20,30 @@
 #include "simd.h"
 #include "status.h"
 
+/* A term of each coefficient, for losses whose dual has one (n each; all from 0):
+ *
+ *     max_b  sum_i y_i b_i - 1/2 b'Kb - sum_i (e_i |b_i| + 1/2 plus_i max(b_i, 0)^2 + 1/2 minus_i min(b_i, 0)^2)
+ *
+ * over lo_i <= b_i <= hi_i with lo_i <= 0 <= hi_i, which may be infinite where plus_i and minus_i are above 0. With
+ * C_i the cost of row i, the loss is the convex conjugate of the term over the box, divided by C_i: see
+ * localsvm/solvers/losses.py. `total` is the sum of the costs, the unit of the tolerance. Without an offset only. */
+struct lsvm_coef_terms {
+    const double *e, *plus, *minus;
+    double total;
+};
+
+/* Part of row i in the duality gap at the gradient g = y_i - (Kb)_i: C_i loss - (b_i g - term) >= 0, C_i loss being
+ * the largest a g - term of a over the box. */
+static inline double lsvm_coef_gap(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double b, double g)
+{
+    const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
+    const double d = over > 0 ? terms->plus[i] : terms->minus[i], own = b > 0 ? terms->plus[i] : terms->minus[i];
+    const double most = over > 0 ? hi : lo;
+    double a = over == 0 ? 0 : d * (most < 0 ? -most : most) > (over < 0 ? -over : over) ? over / d : most;
+    const double loss = a * over - 0.5 * d * a * a;
+    return loss - b * g + e * (b < 0 ? -b : b) + 0.5 * own * b * b;
+}
+
 struct lsvm_smo {
     int64_t n;         /* rows, padding included */
     int64_t ld;        /* elements from one row of K to the next */
@@ -31,6 +55,7 @@ struct lsvm_smo {
     int64_t max_iterations;
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
+    const struct lsvm_coef_terms *terms; /* NULL for none */
 };
 
 /* Result of a solve; `gap` and `violation` are evaluated in float64, after lsvm_smo_solve from a fresh Kb. */
@@ -47,6 +72,8 @@ struct lsvm_report {
 struct lsvm_smo_state {
     double *b, *lo, *hi;
     void *g, *up, *dn, *diagonal; /* elements as K's */
+    double *curvature;            /* K_ii, and 4 n elements as K's for the loop; with terms alone */
+    void *terms;
     int64_t iterations;
     int64_t stop_at; /* iterations at which the loop returns */
     double gap;      /* as the loop last saw it, in K's precision */
@@ -61,7 +88,8 @@ void lsvm_smo_state_free(struct lsvm_smo_state *state);
 /* out = K c in float64; rows with c_i = 0 are not read. */
 void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *c, double *out);
 
-/* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i,
+/* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i
+ * (`total` with terms),
  * with offset max violating pair <= tolerance. The gap is certified in float64 and the loop resumed where rounding had
  * misled it. f (n) receives Kb, without the bias. LSVM_OK (see report->converged), LSVM_NO_MEMORY or
  * LSVM_INTERRUPTED. */

@@ -339,8 +339,3 @@ static void NAME(multiply)(const struct lsvm_smo *p, const double *c, double *ou
                 out[i] += cj * (double)row[i];
         }
 }
-
-#undef SMO_LANES
-#undef SMO_BLOCK
-#undef SMO_FIND
-#undef SMO_FAR

@@ -17,6 +17,7 @@ from localsvm.cli.reporting import (
     spread,
     spread_text,
     table_text,
+    values_text,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     """Table of a description for people. every: whether to list the weights of all features."""
     config, models = facts["config"], facts["models"]
     method = {key: value for key, value in config["method"].items() if value not in ([], ())}
-    weights = ", scored by TPR x TNR" if config.get("scoring") else ""
+    weights = (
+        f", scored by {'TPR x TNR' if config['scoring'] == 'tpr-tnr' else config['scoring']}"
+        if config.get("scoring")
+        else ""
+    )
     weights += ", rows weighted" if config.get("weighted") else ""
     weights += "".join(f", weight {weight:g} for {label:g}" for label, weight in config["class_weights"])
     from_0 = " with indices from 0" if config.get("zero_based") else ""
@@ -121,7 +126,9 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
         *_metric(facts, every),
         (
             "labels",
-            labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
+            values_text(config["values"])
+            if "values" in config
+            else labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
             + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
         ),
         ("partition", _partition(facts, config)),

@@ -204,10 +204,11 @@ multiclass = option(
 score = option(
     "--score",
     "scoring",
-    type=Names(("accuracy", "tpr-tnr")),
-    show_default="accuracy",
+    type=Names(("accuracy", "tpr-tnr", "mse", "mae", "pinball", "r2")),
+    show_default="accuracy; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
-    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one.",
+    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one. Of "
+    "values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of quantiles.",
     group=Group.SELECTION,
 )
 class_weights = option(

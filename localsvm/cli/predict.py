@@ -13,8 +13,9 @@ from localsvm.cli import options as opt
 from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
-from localsvm.cli.reporting import Name, names_of, print_json
+from localsvm.cli.reporting import names_of, print_json
 from localsvm.cli.table_options import check_table, is_delimited
+from localsvm.cli.value_lines import TableValueLines, ValueLines, value_score_text
 from localsvm.cli.value_types import Group, ZeroOrOne
 from localsvm.naming import on_command_line
 
@@ -112,12 +113,14 @@ def predict(
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
-        if probability:
-            model.calibrated()
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
-        lines = _lines(output, output_format, table, decision_values, probability, classes)
+        of_values = model.target.score_of_values is not None
+        _check_of_classes(of_values, model_file)
+        if probability:
+            model.calibrated()
+        lines = _lines(output, output_format, table, decision_values, probability, classes, of_values)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
             cluster.predict(url, test_file, model_file, output, lines, probability, said, zero_based, force, table)
@@ -128,31 +131,34 @@ def predict(
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
-        _print(said, confusion, names_of(said.score.target.labels.tolist(), classes))
+        _print(said, confusion, classes)
     if as_json:
         print_json("predict", {"test": test_file, "model": model_file, "output": output, **said.score.as_dict()})
 
 
 def _lines(
     output: str | None, form: str | None, table: TableRows | None, decision_values: bool, probabilities: bool,
-    classes: Any,
+    classes: Any, of_values: bool,
 ) -> Callable[..., Any]:  # fmt: skip
     """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
-    columns: dict[str, Any] = {
-        "decision_values": decision_values, "probabilities": probabilities, "classes": classes,
-    }  # fmt: skip
+    columns: dict[str, Any] = {}
+    if not of_values:
+        columns = {"decision_values": decision_values, "probabilities": probabilities, "classes": classes}
     if table is None and form == "csv":
         raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
         from localsvm.data.readers.tables import is_tab
 
         ids, label = table.kept["ids"], table.kept["label"]
-        return partial(TableLines, ids=ids, label=label, delimiter="\t" if is_tab(str(output)) else ",", **columns)
-    return partial(PredictionLines, **columns)
+        form = "\t" if is_tab(str(output)) else ","
+        return partial(TableValueLines if of_values else TableLines, ids=ids, label=label, delimiter=form, **columns)
+    return partial(ValueLines if of_values else PredictionLines, **columns)
 
 
-def _print(said: Collected, confusion: bool, name: Name) -> None:
-    """Print notes on the file, and the scores of its rows, if these have labels."""
+def _print(said: Collected, confusion: bool, classes: Any) -> None:
+    """Print notes on the file, and the scores of its rows, if these have labels. classes : what these stand for."""
+    from localsvm.runs.prediction.value_scores import ValueScore
+
     params = click.get_current_context().params
     test_file, model_file = params["test_file"], params["model_file"]
     score, notes = said.score, said.notes
@@ -165,7 +171,12 @@ def _print(said: Collected, confusion: bool, name: Name) -> None:
         click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
     for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
-    if text := score_text(score, name) + (confusion_text(score, name) if confusion and score.total else ""):
+    if isinstance(score, ValueScore):
+        text = value_score_text(score)
+    else:
+        name = names_of(score.target.labels.tolist(), classes)
+        text = score_text(score, name) + (confusion_text(score, name) if confusion and score.total else "")
+    if text:
         click.echo(text, err=True)
 
 
@@ -200,6 +211,15 @@ def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:
     from localsvm.cli import score_report
 
     score_report.write(folder, scores, force)
+
+
+def _check_of_classes(of_values: bool, model_file: str) -> None:
+    """Raise UsageError for an option of classes and a model of values."""
+    params = click.get_current_context().params
+    given = [name for name in ("decision_values", "probability", "confusion") if params[name]]
+    if of_values and given:
+        flag = "-b 1" if given[0] == "probability" else f"--{given[0].replace('_', '-')}"
+        raise click.UsageError(f"{flag} is for classes, and {model_file} predicts values; leave it out.")
 
 
 def _check_columns(decision_values: bool, probability: bool, report: str | None, force: bool) -> None:

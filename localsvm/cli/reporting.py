@@ -11,6 +11,7 @@ import click
 
 from localsvm import __version__
 from localsvm.cli.metric_report import geometry_text, members_text
+from localsvm.cli.value_lines import loss_text
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
@@ -130,6 +131,12 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None, name
     return f"{len(labels)} classes: {', '.join(names)}{more}"
 
 
+def values_text(values: Mapping[str, float]) -> str:
+    """Text on where values lie."""
+    low, high, mean, deviation = (f"{values[name]:.5g}" for name in ("low", "high", "mean", "deviation"))
+    return f"values from {low} to {high} (mean {mean}, deviation {deviation})"
+
+
 def features_text(features: int, width: int | None) -> str:
     """The number of features that occur, and the number of all columns where that is larger."""
     return f"{features:,}" if width in (None, features) else f"{features:,} of {width:,}"
@@ -138,8 +145,11 @@ def features_text(features: int, width: int | None) -> str:
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     features = f"{features_text(summary.features, summary.width)} feature{'' if summary.width == 1 else 's'}"
-    classes = labels_text(summary.labels, summary.class_rows, names_of(summary.labels, summary.classes))
-    data = f"{summary.rows:,} rows, {features}, {classes}"
+    if summary.values is None:
+        labels = labels_text(summary.labels, summary.class_rows, names_of(summary.labels, summary.classes))
+    else:
+        labels = values_text(summary.values)
+    data = f"{summary.rows:,} rows, {features}, {labels}"
     with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
     converged = _convergence(summary, method)
     return table_text(
@@ -177,6 +187,8 @@ def _selection(summary: Summary) -> str:
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)
     mean = " of one repeat, in the mean" if apart else ""
+    if summary.score is not None:
+        return f"{why}{loss_text(summary.score, summary.cv_error, summary.guessing)}{mean}"
     guessing = "" if summary.guessing is None else f" (guessing: {summary.guessing:.2%})"
     return f"{why}error {summary.cv_error:.2%}{mean}{guessing}{scored}"
 

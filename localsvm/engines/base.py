@@ -181,6 +181,27 @@ class Labels:
         return {label: (first[0] + more[0], first[1] + more[1]) for label, (first, more) in pairs.items()}
 
 
+class Answers:
+    """Statistic of values that are to be predicted: their weight, mean, squared deviations, least and largest one."""
+
+    def of(self, block: Block) -> tuple[int, float, float, float, float, float]:
+        """Number of the rows of a block, and the moments of their values."""
+        weight = np.ones(len(block.y)) if block.weight is None else block.weight
+        y, weight = block.y[weight > 0], weight[weight > 0]
+        if not len(y):
+            return 0, 0.0, 0.0, 0.0, np.inf, -np.inf
+        mass = float(weight.sum())
+        mean = float(y @ weight / mass)
+        return len(y), mass, mean, float(np.square(y - mean) @ weight), float(y.min()), float(y.max())
+
+    def merge(self, a: Any, b: Any) -> tuple[int, float, float, float, float, float]:
+        """Moments of the values of both (Chan, Golub and LeVeque 1979)."""
+        mass = a[1] + b[1]
+        share, apart = (b[1] / mass, b[2] - a[2]) if mass else (0.0, 0.0)
+        squares = a[3] + b[3] + apart * apart * share * a[1]
+        return a[0] + b[0], mass, a[2] + share * apart, squares, min(a[4], b[4]), max(a[5], b[5])
+
+
 class Digest:
     """Sums modulo 2^64 of hashes: of rows with their labels and numbers, and of their weights and groups with these."""
 

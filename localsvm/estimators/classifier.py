@@ -226,7 +226,9 @@ class LocalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.multiclass != "ava":
             return values
         self._check_shape()
-        return -values if self.decision_function_shape == "ovo" else self._use(lambda model: model.target.votes(values))
+        return (
+            -values if self.decision_function_shape == "ovo" else self._use(lambda model: model.classes.votes(values))
+        )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The predicted labels (n,): with `probability` the most probable ones."""

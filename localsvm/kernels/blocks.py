@@ -101,6 +101,26 @@ class KernelRows:
         self._threads.strips(strip, len(self), STRIP)
         return out
 
+    def landmark_rows(self, index: Indices) -> NDArray[np.float32]:
+        """The kernel (k, n) float32 of some of the rows with all of them."""
+        part = self.part(index)
+        out, panels = aligned((padded(len(part)), padded(len(self))), np.float32), self._packed()
+        panels.kernel_matrix(self.kernel, part._rows, out[: len(part)], part._row_norms())
+        return out[: len(part), : len(self)]
+
+    def products(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors (m, n) times the kernel, whose strips are computed once for all of them."""
+        out, panels, norms = np.empty(vectors.shape, np.float32), self._packed(), self._row_norms()
+
+        def strip(first: int, last: int) -> None:
+            kernel = aligned((last - first, padded(len(self))), np.float32)
+            part = None if norms is None else norms[first:last]
+            panels.kernel_matrix(self.kernel, self._rows[first:last], kernel, part)
+            out[:, first:last] = vectors @ kernel[:, : len(self)].T
+
+        self._threads.strips(strip, len(self), STRIP // 8)
+        return out
+
     def _packed(self) -> Panels:
         if self._panels is None:
             self._panels = Panels(self._rows, self.kernel.base)

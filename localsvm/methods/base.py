@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from localsvm.methods.cell_size import CellSize
     from localsvm.methods.streams import Descending, LearningOnce
     from localsvm.targets.base import Target
+    from localsvm.targets.losses import Loss
 
 
 WHOLE = -1  # in place of a fold: no row is left out
@@ -209,6 +210,11 @@ class Method(ABC):
         return self
 
     @property
+    def value_losses(self) -> tuple[Loss, ...]:
+        """Losses of values, one for each problem, where the method's loss is one of these; () for classes."""
+        return ()
+
+    @property
     def shift_invariant(self) -> bool:
         """True where only differences of rows count: columns far from 0 may then be read from an origin."""
         return False
@@ -230,7 +236,10 @@ class Method(ABC):
         return 2000
 
     def default_select(self, n_classes: int) -> str:
-        """Default of --select: "vote", where the fold models are kept, for two classes, and "refit" for more."""
+        """Default of --select: "vote", where the fold models are kept, for two classes, and "refit" else.
+
+        n_classes : 0 for values.
+        """
         return "vote" if n_classes == 2 else "refit"
 
     @property

@@ -14,7 +14,7 @@ MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int
 
 def option(
     default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), shown: str = "", later: bool = False,
-    became_list: bool = False,
+    became_list: bool = False, unsaid: bool = False,
 ) -> Any:  # fmt: skip
     """A method's field with its command-line option.
 
@@ -24,9 +24,14 @@ def option(
     flags, help, choices : as click has them: "-C", "--cost", "--offset/--no-offset" for a bool; values of a str.
     shown : the default in the help, where it is none of the values.
     later : it came after the first models of the method; a model without it has its default.
+    unsaid : a model is without it where it has its default.
     became_list : the first models have it as one number.
     """
-    marks = {name: True for name, given in (("later", later), ("became_list", became_list)) if given}
+    marks = {
+        name: True
+        for name, given in (("later", later or unsaid), ("became_list", became_list), ("unsaid", unsaid))
+        if given
+    }
     return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, "shown": shown, **marks})
 
 
@@ -56,6 +61,32 @@ def solver_option(*choices: str, later: bool = False) -> Any:
         f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients."
     )
     return option(choices[0], "-s", "--solver", help=text, choices=choices, later=later)
+
+
+def loss_option(*choices: str, unsaid: bool = False) -> Any:
+    """The option --loss, of which a method has some of the values; the first one is the default."""
+    text = (
+        "What a wrong prediction costs; it says what is predicted. Classes: hinge; squared, the squared hinge. Values: "
+        "least-squares, their mean; quantile and expectile, at the levels of --quantile; absolute, their median; "
+        "epsilon-insensitive and squared-epsilon-insensitive, where errors up to -p cost nothing; huber, squares up "
+        "to -p, and in proportion beyond."
+    )
+    return option(choices[0], "--loss", help=text, choices=choices, unsaid=unsaid)
+
+
+def quantile_option() -> Any:
+    """The option --quantile, of the losses that have a level."""
+    text = "Levels of the quantiles (or expectiles) to predict, between 0 and 1: one, or several, as .05,.5,.95."
+    return option((), "--quantile", help=text, shown="0.5", unsaid=True)
+
+
+def epsilon_option() -> Any:
+    """The option -p, of the losses that have an epsilon."""
+    text = (
+        "The epsilon of a loss of values, in their units: one value, a list or a range, as of -C; cross-validation "
+        "chooses from several."
+    )
+    return option((), "-p", "--epsilon", help=text, shown="a tenth of the deviation of the values", unsaid=True)
 
 
 def tolerance_option(default: float) -> Any:

@@ -82,19 +82,17 @@ class Options:
         return [Geometry(distance, ranks) for ranks in self.views for distance in self.distances]
 
 
-def stratified_folds(
-    codes: NDArray[np.intp], rng: np.random.Generator, mates: Mates | None = None
-) -> NDArray[np.int64]:
+def stratified_folds(strata: Floats, rng: np.random.Generator, mates: Mates | None = None) -> NDArray[np.int64]:
     """Fold (n,) of each row: the rows of each class are dealt out at random.
 
-    codes : (n,) the classes' numbers.
+    strata : (n,) the classes, or parts of the values.
     mates : which rows stay together; None where none do.
     """
     if mates is not None:
-        return folds_of_groups(codes.astype(np.float64), FOLDS, rng, mates)
-    order = np.lexsort((rng.random(len(codes)), codes))
-    folds = np.empty(len(codes), np.int64)
-    folds[order] = np.arange(len(codes)) % FOLDS
+        return folds_of_groups(strata, FOLDS, rng, mates)
+    order = np.lexsort((rng.random(len(strata)), strata))
+    folds = np.empty(len(strata), np.int64)
+    folds[order] = np.arange(len(strata)) % FOLDS
     return folds
 
 
@@ -227,9 +225,7 @@ class _Trial:
         order = self._order(first)
         results = {each: self._joined(each) for each in (first, best)}
         rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
-        always = (rows.weight / rows.weight.sum()) @ rows.Y  # what somebody answers who does not look at the columns
-        guess = np.square(np.maximum(0.0, 1.0 - rows.Y[order] * always)).sum(axis=1)
-        return tested(results, tries, rows.weight[order], same, guess)
+        return tested(results, tries, rows.weight[order], same, rows.guess(order))
 
     def _learn(self, geometry: Geometry, fold: int) -> None:
         """Learn a geometry's metric without a fold, unless it is known."""

@@ -36,7 +36,7 @@ Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
 class MetricRows(NamedTuple):
     """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
 
-    ties, distance : see `MetricLearner`.
+    ties, distance, values : see `MetricLearner`.
     """
 
     X: Examples
@@ -44,24 +44,42 @@ class MetricRows(NamedTuple):
     weight: Floats
     ties: Ties | None = None
     distance: Distance = DISTANCES["euclidean"]
+    values: bool = False
 
     def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
         """Learner from some of the rows; see `MetricLearner`."""
-        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, sample, check)
+        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, self.values, sample, check)
 
     def of(self, rows: Rows) -> Self:
         """Some of the rows."""
         return self._replace(X=rows_of(self.X, rows), Y=self.Y[rows], weight=self.weight[rows])
+
+    def losses(self, Y: Dense, values: Floats) -> Floats:
+        """Loss and error (2, n) of values (n, problems) for what they should be: of values the square, for both.
+
+        Of classes they are the squared hinge, and 1 where a row is wrong or 0 where it is right.
+        """
+        if self.values:
+            square = np.square(Y - values).sum(axis=1)
+            return np.stack([square, square])
+        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
+        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
+        return np.stack([loss, wrong])
+
+    def guess(self, rows: Rows) -> Floats:
+        """The loss (k,) of some rows by somebody who always answers the mean, and does not look at the columns."""
+        always = (self.weight / self.weight.sum()) @ self.Y
+        return np.asarray(self.losses(self.Y[rows], np.broadcast_to(always, (len(rows), len(always))))[0])
 
 
 def judged(
     data: MetricRows, folds: NDArray[np.int64], fold: int, course: Course, map_: Floats, seed: int,
     check: Callable[[], None] = lambda: None, step: Step | None = None,
 ) -> tuple[Floats, Step]:  # fmt: skip
-    """Loss of each of the k rows of a fold, and 1 where it is wrong or 0 where it is right: (2, k) float64.
+    """Loss and error of each of the k rows of a fold: (2, k) float64; see `MetricRows.losses`.
 
     All rows are divided into Voronoi cells after the map. In each, kernel ridge regression of the other rows gives
-    values to those of the fold, and the loss is their squared hinge. `check` is called before each cell.
+    values to those of the fold, which the loss is of. `check` is called before each cell.
 
     Parameters
     ----------
@@ -106,9 +124,7 @@ class _Judge:
             for fold in judging:
                 if len(places := np.flatnonzero(of == fold)):
                     values[places] = solver.left_out(places)
-        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
-        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
-        return np.stack([loss, wrong])
+        return self.data.losses(Y, values)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:
         """The loss of all rows of some cells, each by those of other folds."""

@@ -1,7 +1,7 @@
 """Learns a metric from labelled rows: stochastic steps on the leave-one-out loss of kernel ridge regression.
 
 Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
-leave-one-out values (solvers/_ridge.pyx) by Adam (Kingma and Ba 2015). The iterates of the last part are averaged.
+leave-one-out values, or of the mean square of their residuals (solvers/_ridge.pyx), by Adam (Kingma and Ba 2015). The iterates of the last part are averaged.
 The kernel is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a
 factor on the metric and the ridge are learned along.
 """
@@ -31,6 +31,7 @@ MATRIX_RATE, NEAR_RATE = 0.06, 0.01  # of matrices before near samples, and by t
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
+LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this in gradients
 SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
@@ -90,11 +91,12 @@ class MetricLearner:
     Parameters
     ----------
     X : (n, d), scaled.
-    Y : (n, problems) float32, -1 or +1.
+    Y : (n, problems) float32, -1 or +1; or values of mean 0 and deviation 1.
     weight : (n,) float64, of the rows in the loss.
     ties : (d,) a number that features have in common which have one weight; None where each has its own.
     rows : (m,) int64 ascending, the rows that may be looked at.
     distance : that the metric is for.
+    values : whether Y are values.
     sample : rows of a sample, at most.
     check : is called before each step; what it raises ends the learning.
 
@@ -106,8 +108,10 @@ class MetricLearner:
 
     def __init__(
         self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows,
-        distance: Distance = DISTANCES["euclidean"], sample: int = SAMPLE, check: Callable[[], None] = lambda: None,
+        distance: Distance = DISTANCES["euclidean"], values: bool = False, sample: int = SAMPLE,
+        check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
+        self._most = LARGEST_RESIDUAL if values else 0.0
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
         self._ties, self.distance = ties, distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
@@ -135,7 +139,7 @@ class MetricLearner:
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
-        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1], self.distance.base)
+        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1], self.distance.base, self._most)
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
         total, averaged = np.zeros_like(values), 0

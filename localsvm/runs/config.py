@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -21,7 +20,11 @@ from localsvm.representations.metric import AUTO, EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
-from localsvm.targets.classification import ACCURACY, SCHEMES, SCORES, Classification
+from localsvm.targets import classification, regression
+from localsvm.targets.base import Observed, Target
+from localsvm.targets.classification import ACCURACY, SCHEMES, Classification
+from localsvm.targets.losses import LEAST_SQUARES
+from localsvm.targets.regression import Regression
 
 EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
@@ -56,7 +59,8 @@ class TrainingConfig:
     grid : how a grid is searched, "adaptive" or "full".
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
-    scoring : what selection scores points by, "accuracy" or "tpr-tnr".
+    scoring : what selection scores points by: for classes "accuracy" or "tpr-tnr", for values one of
+        `targets.regression.SCORES`; None for "accuracy", or what fits the loss of values.
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
@@ -90,12 +94,13 @@ class TrainingConfig:
     balanced: bool = False
     zero_based: bool = False
     force_classes: bool = False
-    scoring: str = ACCURACY
+    scoring: str | None = None
     coarse_size: int | None = None
     blocks: bool = False
 
     def __post_init__(self) -> None:
         self._check_choices()
+        self._check_values()
         self._check_numbers()
         self._check_partition()
 
@@ -104,7 +109,7 @@ class TrainingConfig:
             (opt.grid, self.grid, SEARCHES),
             (opt.select, self.select or "vote", ("vote", "refit")),
             (opt.multiclass, self.multiclass, SCHEMES),
-            (opt.scoring, self.scoring, SCORES),
+            (opt.scoring, self.scoring or self._scores[0], self._scores),
             (opt.scale, self.scale, MODES),
             (opt.views, self.views, VIEWS),
             (opt.effort, self.effort, EFFORTS),
@@ -122,6 +127,25 @@ class TrainingConfig:
                 f"{opt.metric(self.metric)} mixes features, or is learned for the Euclidean distance, and the kernel "
                 f"has another one; give {opt.metric('diag')}"
             )
+
+    @property
+    def of_values(self) -> bool:
+        """True where values are predicted, False for classes: the loss says it."""
+        return bool(self.method.value_losses)
+
+    @property
+    def _scores(self) -> tuple[str, ...]:
+        return regression.SCORES if self.of_values else classification.SCORES
+
+    def _check_values(self) -> None:
+        """Raise OptionError for options of classes beside a loss of values."""
+        given = {
+            opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
+            opt.probability(1): self.probability, opt.force_classes: self.force_classes,
+        }  # fmt: skip
+        for name, value in given.items():
+            if self.of_values and value:
+                raise OptionError(f"{name} is for classes, and the loss is one of values; leave it out")
 
     def _check_numbers(self) -> None:
         if self.folds < 2:
@@ -217,49 +241,53 @@ class TrainingConfig:
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
 
-    def for_classes(self, labels: NDArray[np.float64], class_rows: Sequence[int]) -> TrainingConfig:
-        """The options with what depends on the classes decided.
-
-        labels, class_rows : (classes,) the labels, and the rows of each.
-        """
-        weights = self.class_weights
+    def for_labels(self, observed: Observed) -> TrainingConfig:
+        """The options with what depends on the labels decided."""
+        weights, labels = self.class_weights, observed.labels
         if self.balanced:
-            given, n = dict(weights), sum(class_rows) / len(labels)
-            balance = zip(labels.tolist(), class_rows, strict=True)
+            given, n = dict(weights), observed.rows / len(labels)
+            balance = zip(labels.tolist(), observed.class_rows, strict=True)
             weights = tuple((label, given.get(label, 1.0) * n / rows) for label, rows in balance)
         select = self.select or self.method.default_select(len(labels))
         return replace(self, select=select, class_weights=weights, balanced=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The options that determine the model, as JSON can hold them; later ones where they are not the default."""
+        unsaid = {field.name: field.default for field in fields(self.method) if field.metadata.get("unsaid")}  # type: ignore[arg-type]
         method = {"name": self.method.name, **asdict(self.method)}  # type: ignore[call-overload]
+        method = {name: value for name, value in method.items() if name not in unsaid or value != unsaid[name]}
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
-        left_out |= {"scoring"} if self.scoring == ACCURACY else set()
+        left_out |= {"scoring"} if self.scoring in (None, ACCURACY) else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
-    def target(self, labels: NDArray[np.float64]) -> Classification:
-        """Target of the labels (classes,), ascending: what they mean."""
-        return Classification(labels, self.multiclass, self.scoring)
+    def target(self, observed: Observed) -> Target:
+        """What the labels mean."""
+        if observed.values is not None:
+            return Regression(self.method.value_losses, observed.values, self.scoring or "")
+        return Classification(observed.labels, self.multiclass, self.scoring or ACCURACY)
 
 
-def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig, name: str = "") -> None:
+def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> None:
     """Refuse labels that cannot be trained on.
 
-    Parameters
-    ----------
-    labels : (classes,) float64, ascending.
-    rows, name : how many have them, and the file that they are from, for messages; "" for none.
+    name : of the file that they are from, for messages; "" for none.
 
     Raises
     ------
-    DataError : unless there are at least two labels, which can be classes, and those that -w names.
+    DataError : unless there are at least two labels, which can be classes, and those that -w names; or two values.
     """
+    labels, rows = observed.labels, observed.rows
+    if observed.values is not None:
+        if not observed.values.low < observed.values.high:
+            what = f"all {rows} rows have the value {observed.values.low:g}"
+            raise DataError(f"{_where(name)}{what}; training needs at least two values")
+        return
     if len(labels) < 2:
         raise DataError(
             f"{_where(name)}all {rows} rows have the label {labels[0]:g}; training needs at least two classes"
@@ -268,7 +296,7 @@ def check_labels(labels: NDArray[np.float64], rows: int, config: TrainingConfig,
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
         raise DataError(
             f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
-            f"classes, and regression is not trained here; if they are classes, give {opt.force_classes}"
+            f"classes; predict values by {opt.loss(LEAST_SQUARES)}, or if they are classes, give {opt.force_classes}"
         )
     for label, _ in config.class_weights:
         if label not in labels:

@@ -109,11 +109,11 @@ def cross_validate(
         points=points,
         error=np.nan if error is None else error,  # where groups fill all cells, no row says what it is
         cells=len(validated.sizes),
-        rows=sum(prepared.class_rows),
+        rows=prepared.observed.rows,
         error_rows=round(validated.fresh / repeats),
         seconds=clock.seconds,
         metric=measured.told,
-        labels=prepared.labels.tolist(),
+        labels=prepared.observed.labels.tolist(),
         recalls=score,
     )
 
@@ -124,10 +124,10 @@ def _scored(
     """Error, recalls, and what is known of the metric: of repeats in the mean, or of the mean of members."""
     if prepared.cells.members.several:
         names = prepared.cells.names_by_repeat(list(validated.held))
-        mean = averaged(prepared.config, prepared.labels, validated.held, names, prepared.head.rows)
+        mean = averaged(prepared.config, prepared.target, validated.held, names, prepared.head.rows)
         return mean.error, mean.recalls, prepared.measured.weighed(mean.weights)
     reports = [result.report for result in validated.results]
-    return cross_validated_error(reports), cross_validated_recalls(reports), prepared.measured
+    return cross_validated_error(reports), cross_validated_recalls(reports, prepared.target), prepared.measured
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,7 @@ class _Validated:
 
 def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
     cells, observer = prepared.cells, resources.observer
-    trainer = CellTrainer(
-        prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows, fit=False
-    )  # fmt: skip
+    trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.observed, fit=False)
     resources = replace(resources, work=(work := Work(cells.count)))
     if cells.route is not None:
         observer.cells(cells.count, 0, f"{cells.kind}s")

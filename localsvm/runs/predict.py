@@ -26,11 +26,12 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.prediction.table_rows import TableNotes, TableRows
-from localsvm.runs.preparation.stored import calibration_of, options_of, stored_chain
+from localsvm.runs.preparation.stored import calibration_of, observed_of, options_of, stored_chain
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
-from localsvm.targets.classification import Classification, known_recalls, recalls
+from localsvm.targets.base import Target
+from localsvm.targets.classification import Classification, classes_of, known_recalls, recalls
 from localsvm.targets.probabilities import Calibration
 
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
@@ -42,7 +43,8 @@ class Predicted:
 
     Attributes
     ----------
-    labels : (n,) float64 predicted: with probabilities the most probable ones.
+    labels : (n,) float64 predicted: with probabilities the most probable ones. Of values (n, levels) where the model
+        has several.
     decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
     y : (n,) float64 labels of the file.
     probabilities : (n, classes) float64, None where they were not asked for.
@@ -108,7 +110,7 @@ class LocalModel:
         if self.members is not None and any(config.method.measuring(d).distance != d for d in self.members.distances):
             raise Unsound("/@config: the kernel does not measure as the members do")
         self._width, self._repeat = mapped, _repeats(self.partition.cells_by_repeat)
-        self.target = config.target(file.labels)
+        self.target = config.target(observed_of(file))
         self.calibration = calibration_of(file, self.target.n_problems)
         self.method = config.method
         self.table = TableRows.of(file.config, file.labels, self.chain.width)
@@ -122,8 +124,13 @@ class LocalModel:
         self._threads.shutdown()
         self.file.close()
 
+    @property
+    def classes(self) -> Classification:
+        """The target of a model of classes; ModelError for one of values."""
+        return classes_of(self.target)
+
     def predict(self, X: Examples) -> NDArray[np.float64]:
-        """Labels (n,) float64 of unscaled rows X (n, d), as `decision_function` takes them."""
+        """Labels (n,) float64 of unscaled rows X (n, d), as `decision_function` takes them; or values (see Predicted)."""
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
@@ -191,7 +198,7 @@ class LocalModel:
         return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
 
     def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
-        values = self._answers(X, np.zeros((X.shape[0], len(self.target.labels))), number, self.calibrated())
+        values = self._answers(X, np.zeros((X.shape[0], len(self.classes.labels))), number, self.calibrated())
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
     def predict_blocks(
@@ -207,7 +214,7 @@ class LocalModel:
             first, number = number, number + len(block.y)
             if probabilities:
                 class_probabilities = self._probabilities(X, first)
-                labels = self.target.labels[class_probabilities.argmax(axis=1)]
+                labels = self.classes.labels[class_probabilities.argmax(axis=1)]
                 yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities, block.ids)
             else:
                 decisions = self._decide(X, first)
@@ -254,8 +261,8 @@ class LocalModel:
             with np.errstate(all="ignore"):  # `_answers` looks for values that are not finite
                 values = work[1].decision_function(work[0])
                 if calibration is not None:
-                    return calibration.of_classes(self.target, values)
-                return np.clip(values, -1.0, 1.0) if several else values
+                    return calibration.of_classes(self.classes, values)
+                return self.target.bounded(values) if several else values
 
         window = self._extent.window
         side_by_side = self._threads.map if self._extent.threads > 1 else map  # handing over is not for free
@@ -277,7 +284,7 @@ class LocalModel:
         key = cell, calibration is not None
         if key not in self._cache:
             state = self.file.cell(cell)
-            target = self.target if calibration is None else calibration.in_cell(self.target, cell)
+            target: Target = self.target if calibration is None else calibration.in_cell(self.classes, cell)
             method = self.method
             if self.members is not None:
                 method = method.measuring(self.members.distance(int(self._repeat[cell])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
 from localsvm.runs.cells.work import CellReport
-from localsvm.targets.classification import known_recalls, recalls
+from localsvm.targets.base import Observed, Target
 from localsvm.targets.probabilities import Calibration
 
 
@@ -22,7 +22,9 @@ class Summary:
 
     Attributes
     ----------
-    rows, labels, class_rows : of the training data; class_rows for each label.
+    rows, labels, class_rows : of the training data; class_rows for each label. Values have no labels, but
+    values : the least and the largest one, their mean and deviation; None for classes.
+    score : what `cv_error` and `guessing` are the means of, for values; None for classes.
     features, width : columns in which some row is not 0, and all columns up to the largest index.
     partition, cells, cell_rows : its name, how many cells, and how their sizes in rows are spread (see `size_spread`).
     points : of the grid of a cell.
@@ -66,6 +68,8 @@ class Summary:
     progressive_error: float | None = None
     classes: dict[str, Any] | None = None
     guessing: float | None = None
+    values: dict[str, float] | None = None
+    score: str | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
@@ -74,16 +78,16 @@ def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
     return sum(sum(r.wrong) for r in reports) / weight if weight else None
 
 
-def cross_validated_recalls(reports: Sequence[CellReport]) -> list[float | None] | None:
+def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> list[float | None] | None:
     """Share of right rows of each class, weighted as the training rows are; None for a class without any.
 
     The result is None where points are not scored class by class, or nothing was held out.
     """
-    held_out = [r for r in reports if len(r.weight) > 1]
+    held_out = [r for r in reports if r.weight]
     if not held_out:
         return None
     mass, wrong = (np.sum([getattr(r, name) for r in held_out], axis=0) for name in ("weight", "wrong"))
-    return known_recalls(recalls(wrong, mass))
+    return target.recalls(wrong, mass)
 
 
 def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -112,14 +116,14 @@ class TrainingRows:
 
     Attributes
     ----------
-    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    observed, target : of their labels, and what these mean.
     features, width : columns that occur, and all columns.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
-    guessing : share of the rows that are not of the largest class; None where rows are weighted.
+    guessing : the loss of the best constant answer; None where rows are weighted.
     """
 
-    labels: NDArray[np.float64]
-    class_rows: Sequence[int]
+    observed: Observed
+    target: Target
     features: int
     width: int
     classes: dict[str, Any] | None = None
@@ -158,11 +162,13 @@ def summarise(
     """
     reports = cells.reports
     return Summary(
-        rows=sum(rows.class_rows),
+        rows=rows.observed.rows,
         features=rows.features,
         width=rows.width,
-        labels=[float(v) for v in rows.labels],
-        class_rows=list(rows.class_rows),
+        labels=[float(v) for v in rows.observed.labels],
+        class_rows=list(rows.observed.class_rows),
+        values=None if rows.observed.values is None else asdict(rows.observed.values),
+        score=rows.target.score_of_values,
         classes=rows.classes,
         guessing=rows.guessing,
         partition=cells.partition,
@@ -170,7 +176,7 @@ def summarise(
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
         **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports)},
-        cv_recalls=cross_validated_recalls(reports),
+        cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),
         iterations=int(sum(r.fit.iterations for r in reports)),

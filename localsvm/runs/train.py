@@ -37,6 +37,7 @@ from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import ModelContent, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
+from localsvm.targets.classification import classes_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -100,10 +101,8 @@ def _summary(
 def _rows_of(prepared: PreparedRun) -> TrainingRows:
     head = prepared.head
     plain = not head.weighted and not prepared.config.class_weights
-    guessing = 1 - max(prepared.class_rows) / sum(prepared.class_rows) if plain else None
-    return TrainingRows(
-        prepared.labels, prepared.class_rows, head.features, prepared.chain.width, head.classes, guessing
-    )
+    guessing = prepared.target.guessing(prepared.observed) if plain else None
+    return TrainingRows(prepared.observed, prepared.target, head.features, prepared.chain.width, head.classes, guessing)
 
 
 def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
@@ -123,7 +122,7 @@ def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
 
 def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
     """Note classes of so few rows that not every fold has one."""
-    folds, rows = prepared.config.folds, prepared.class_rows
+    folds, rows = prepared.config.folds, prepared.observed.class_rows
     rare = sum(count < folds for count in rows)
     if rare:
         many = f"{rare:,} of {len(rows):,} classes have" if rare > 1 else f"1 of {len(rows):,} classes has"
@@ -135,7 +134,9 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
     counted = [report for report in trained.reports if report.class_weight]
     if counted:
         weight, wrong = (np.sum([getattr(r, name) for r in counted], 0) for name in ("class_weight", "class_wrong"))
-        values = (prepared.head.classes or {}).get("values") or [label_text(v) for v in prepared.labels.tolist()]
+        values = (prepared.head.classes or {}).get("values") or [
+            label_text(v) for v in prepared.observed.labels.tolist()
+        ]
         missed = [f"{values[k]} ({wrong[k] / weight[k]:.0%})" for k in np.flatnonzero(2 * wrong > weight).tolist()]
         if missed:
             shown = ", ".join(missed[:SHOWN]) + (", ..." if len(missed) > SHOWN else "")
@@ -159,7 +160,7 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
     from localsvm.targets.calibrating import calibrate  # which takes long to import
 
     with clock("calibrate"):
-        return calibrate(prepared.config.target(prepared.labels), trained.held(journal))
+        return calibrate(classes_of(prepared.target), trained.held(journal))
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -167,7 +168,7 @@ def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tupl
     if not prepared.cells.members.several:
         return prepared, None
     names = prepared.cells.names_by_repeat(trained.names)
-    mean = averaged(prepared.config, prepared.labels, journal, names, prepared.head.rows)
+    mean = averaged(prepared.config, prepared.target, journal, names, prepared.head.rows)
     return replace(prepared, measured=prepared.measured.weighed(mean.weights)), mean
 
 
@@ -228,7 +229,7 @@ class _Training:
             observer.cells(len(self._reports), len(self._reports))
         self._work = Work(cells.count, sum(done.complete for done in finished.values()))
         resources = replace(self.resources, work=self._work)
-        trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.labels, prepared.class_rows)
+        trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.observed)
         # closing: the workers end with this block, not when a traceback that holds the generator is let go
         with closing(prepared.engine.work(cells, trainer, wanted, resources, finished)) as events:
             for number, name, record in events:
@@ -311,7 +312,7 @@ def _write(
 ) -> None:  # fmt: skip
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
-        labels=prepared.labels,
+        labels=prepared.observed.labels,
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),

@@ -2,10 +2,12 @@
 
 Members are selected greedily with replacement: of all members the one is added whose value lowers the loss of the mean
 the most (Caruana, Niculescu-Mizil, Crew and Ksikes: Ensemble selection from libraries of models. ICML 2004). The loss
-is the mean squared hinge of the binary problems.
+is the mean squared hinge of the binary problems, or of values the mean square of the errors.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +17,39 @@ PICKS = 20  # the weights are multiples of one in so many
 LEAST_ROWS = 500  # that choose weights: fewer would learn them by heart
 
 
-def member_weights(values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64]) -> Floats | None:
+def member_weights(
+    values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64], of_values: bool = False
+) -> Floats | None:
     """Weights (members,) of the values, whose sum is 1; None where equal ones are as good, or rows are few.
 
     The weights that one half of the rows chooses are compared with equal ones on the other half.
 
     Parameters
     ----------
-    values : (members, problems, n) held-out values of the rows, from -1 to 1.
-    Y : (n, problems) what they should be, -1 or 1; 0 where a row takes no part.
+    values : (members, problems, n) held-out values of the rows, of classes from -1 to 1.
+    Y : (n, problems) what they should be, of classes -1 or 1; 0 where a row takes no part.
     weight : (n,) of the rows.
     half : (n,) 0 or 1, the half that each row is in.
+    of_values : whether values are predicted, and no classes.
     """
+    loss = _square if of_values else _hinge
     if len(weight) < LEAST_ROWS:
         return None
     equal = np.full(len(values), 1.0 / len(values))
     gain = 0.0
     for number in (0, 1):
         one, other = np.flatnonzero(half == number), np.flatnonzero(half != number)
-        chosen, held = _selected(values[..., one], Y[one], weight[one]), values[..., other]
-        before, after = (_loss(_mean(held, weights), Y[other], weight[other]) for weights in (equal, chosen))
+        chosen, held = _selected(loss, values[..., one], Y[one], weight[one]), values[..., other]
+        before, after = (loss(_mean(held, weights), Y[other], weight[other]) for weights in (equal, chosen))
         gain += before - after
-    return _selected(values, Y, weight) if gain > 0.0 else None
+    return _selected(loss, values, Y, weight) if gain > 0.0 else None
 
 
-def _selected(values: Floats, Y: Floats, weight: Floats) -> Floats:
+def _selected(loss: Callable[..., float], values: Floats, Y: Floats, weight: Floats) -> Floats:
     """Weights (members,) after all picks."""
     picks, total = np.zeros(len(values)), np.zeros_like(values[0])
     for count in range(1, PICKS + 1):
-        best = int(np.argmin([_loss((total + member) / count, Y, weight) for member in values]))
+        best = int(np.argmin([loss((total + member) / count, Y, weight) for member in values]))
         picks[best] += 1
         total = total + values[best]
     return np.asarray(picks / PICKS)
@@ -53,6 +59,11 @@ def _mean(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.tensordot(weights, values, 1))
 
 
-def _loss(values: Floats, Y: Floats, weight: Floats) -> float:
+def _square(values: Floats, Y: Floats, weight: Floats) -> float:
+    """Sum of the squared errors of values (problems, n)."""
+    return float(np.square(values - Y.T).sum(axis=0) @ weight)
+
+
+def _hinge(values: Floats, Y: Floats, weight: Floats) -> float:
     """Sum of the squared hinges of values (problems, n)."""
     return float((np.square(np.maximum(0.0, 1.0 - values * Y.T)) * (Y.T != 0)).sum(axis=0) @ weight)

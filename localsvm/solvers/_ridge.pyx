@@ -23,6 +23,7 @@ cdef extern from "ridge.h":
     cdef struct lsvm_ridge:
         int n, outputs, ld
         float ridge
+        float most
         const float *kernel
         const float *y
         const double *w
@@ -56,7 +57,9 @@ LAPACK.potri = routine(cython_lapack, "spotri")
 cdef class RidgeLoss:
     """The leave-one-out loss of n rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
 
-    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). Its arrays serve call after call, of one thread at a time.
+    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes, or of
+    values, with `most`: the largest residual that counts in gradients. Its arrays serve call after call, of one thread
+    at a time.
 
     Attributes
     ----------
@@ -66,9 +69,10 @@ cdef class RidgeLoss:
     cdef object rows, kernel, arrays, base
     cdef object _slope, _sums, _a, _inverse, _y
 
-    def __init__(self, int n, int outputs, base=SQUARES):
+    def __init__(self, int n, int outputs, base=SQUARES, float most=0.0):
         if n < 1 or outputs < 1:
             raise ValueError("n and outputs must be positive")
+        self.m.most = most
         size, self.base = padded(n), base
         self.m.n, self.m.outputs, self.m.ld = n, outputs, size
         self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
@@ -110,7 +114,7 @@ cdef class RidgeLoss:
         Parameters
         ----------
         Z : (n, d) float32 rows.
-        Y : (n, outputs) float32, -1 or +1.
+        Y : (n, outputs) float32, -1 or +1, or values.
         w : (n,) float64 from 0, the share of each row in the loss.
         ridge : positive.
 

@@ -7,6 +7,13 @@ MAX_ITERATIONS: int
 STEPS_A_ROW: int
 
 @dataclass
+class Terms:
+    e: NDArray[np.float64]
+    plus: NDArray[np.float64]
+    minus: NDArray[np.float64]
+    total: float
+
+@dataclass
 class DualReport:
     objective: float
     gap: float
@@ -32,6 +39,7 @@ class KernelDual:
         hi: NDArray[np.float64],
         tolerance: float,
         start: NDArray[np.float64] | None = None,
+        terms: Terms | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], DualReport]: ...
     def online_epoch(
         self,

@@ -1,4 +1,4 @@
-"""The kernel dual of the hinge loss, over csrc/smo.c and csrc/lasvm.c."""
+"""The kernel dual of a loss, over csrc/smo.c; and the epochs of LaSVM, csrc/lasvm.c."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,11 @@ from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_poll, ops_at, p
 
 
 cdef extern from "smo.h":
+    cdef struct lsvm_coef_terms:
+        const double *e
+        const double *plus
+        const double *minus
+        double total
     cdef struct lsvm_smo:
         int64_t n, ld
         const void *k
@@ -17,6 +22,7 @@ cdef extern from "smo.h":
         int64_t max_iterations
         lsvm_poll poll
         void *context
+        const lsvm_coef_terms *terms
     cdef struct lsvm_report:
         double objective, gap, violation, bias
         int64_t iterations
@@ -44,6 +50,23 @@ cdef extern from "lasvm.h":
 MAX_ITERATIONS = 10_000_000
 # of a problem of fewer than 500 rows: up to C = 100 none of 128 drawn ones, of 40 to 500 rows, took more than 1 400 a row
 STEPS_A_ROW = 20_000
+
+
+@dataclass
+class Terms:
+    """A term e |b| + 1/2 plus max(b, 0)^2 + 1/2 minus min(b, 0)^2 of each coefficient; see csrc/smo.h.
+
+    Attributes
+    ----------
+    e, plus, minus : (n,) float64, from 0.
+    total : float
+        The sum of the costs, the unit of the tolerance.
+    """
+
+    e: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    total: float
 
 
 @dataclass
@@ -116,6 +139,7 @@ cdef class KernelDual:
         self.p.offset = offset
         self.p.y = &targets[0]
         self.p.max_iterations = max_iterations or min(MAX_ITERATIONS, STEPS_A_ROW * self.n)
+        self.p.terms = NULL
         self.p.poll = poll
 
     def multiply(self, const double[::1] c) -> np.ndarray:
@@ -127,27 +151,38 @@ cdef class KernelDual:
             lsvm_smo_multiply(self.ops, &self.p, &c[0], &out[0])
         return np.asarray(out)
 
-    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None):
+    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None, terms=None):
         """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
 
         Parameters
         ----------
         lo, hi : (n,) float64
-            Bounds of the coefficients.
+            Bounds of the coefficients; with terms lo <= 0 <= hi, and infinite where a term is quadratic.
         tolerance : float
-            Without an offset, for the duality gap divided by the sum of hi - lo, which is the sum of the costs. With an
-            offset, for the largest violation, as in LIBSVM.
+            Without an offset, for the duality gap divided by the sum of hi - lo, which is the sum of the costs (of
+            terms, their `total`). With an offset, for the largest violation, as in LIBSVM.
         start : (n,) or None
             Feasible coefficients to start from; None for zeros.
+        terms : Terms or None
+            Of the objective, without an offset; None for none.
         """
         cdef double[::1] b = np.zeros(self.n) if start is None else np.array(start, dtype=np.float64)
         cdef double[::1] f = np.empty(self.n)
+        cdef const double[::1] e, plus, minus
+        cdef lsvm_smo problem = self.p
+        cdef lsvm_coef_terms own
         cdef lsvm_report report
         cdef int code
         if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
             raise ValueError("lo, hi and start must have one entry a row")
+        if terms is not None:
+            e, plus, minus = terms.e, terms.plus, terms.minus
+            if e.shape[0] != self.n or plus.shape[0] != self.n or minus.shape[0] != self.n or self.p.offset:
+                raise ValueError("terms must have one entry a row, and go without an offset")
+            own.e, own.plus, own.minus, own.total = &e[0], &plus[0], &minus[0], terms.total
+            problem.terms = &own
         with nogil:
-            code = lsvm_smo_solve(self.ops, &self.p, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
+            code = lsvm_smo_solve(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
         raise_for(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 

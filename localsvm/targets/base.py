@@ -4,11 +4,50 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Where the values of the training rows lie.
+
+    Attributes
+    ----------
+    mean, deviation : weighted; the deviation is 1 where all values are equal.
+    low, high : the least and the largest one.
+    """
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a pass over the rows has found of what is to be predicted.
+
+    Attributes
+    ----------
+    rows : how many there are.
+    labels, class_rows : (classes,) float64 ascending, and the rows of each; empty for values.
+    values : where they lie; None for classes.
+    """
+
+    rows: int
+    labels: Values = field(default_factory=lambda: np.empty(0))
+    class_rows: tuple[int, ...] = ()
+    values: ValueRange | None = None
+
+    @classmethod
+    def of_classes(cls, labels: Values, class_rows: Sequence[int]) -> Observed:
+        """Classes, and the rows of each."""
+        return cls(int(sum(class_rows)), labels, tuple(int(rows) for rows in class_rows))
 
 
 class Target(ABC):
@@ -37,9 +76,22 @@ class Target(ABC):
     def encode(self, y: Values) -> Values:
         """Targets (n, problems) float64 that each problem is to learn, from the labels y (n,)."""
 
+    @property
+    def score_of_values(self) -> str | None:
+        """Name of the score of values; None for classes."""
+        return None
+
+    def guessing(self, observed: Observed) -> float | None:
+        """The loss of the best answer that is the same for all rows; None where it is not known."""
+        return None
+
     def counts(self, y: Values) -> tuple[int, ...]:
         """Number of the labels y (n,) that each class has; () where there are no classes."""
         return ()
+
+    def strata(self, y: Values) -> Values:
+        """Numbers (n,) of what rows are dealt out by to folds, so that each has its share: for classes the labels."""
+        return y
 
     @abstractmethod
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
@@ -63,6 +115,13 @@ class Target(ABC):
 
         values : (problems, n) decision values of the rows.
         """
+
+    def recalls(self, wrong: Values, mass: Values) -> list[float | None] | None:
+        """Share of right rows of each class, where points are scored class by class; None where they are not.
+
+        wrong, mass : (parts,), each summed over all rows.
+        """
+        return None
 
     @abstractmethod
     def mass(self, y: Values, weight: Values) -> Values:
@@ -89,6 +148,10 @@ class Target(ABC):
         (n, problems) float64; a row depends on the same row of `values` alone.
         """
 
+    def bounded(self, values: Values) -> Values:
+        """Decision values as they count where several are averaged: for classes clipped to [-1, 1]."""
+        return np.clip(values, -1.0, 1.0)
+
     @abstractmethod
     def decide(self, values: Values) -> Values:
-        """Answers (n,) from decision values (n, problems)."""
+        """Answers (n,) from decision values (n, problems); (n, problems) where a row has several answers."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.targets.base import Target, Values
+from localsvm.errors import ModelError
+from localsvm.targets.base import Observed, Target, Values
 
 SCHEMES = ("ova", "ava")
 ACCURACY, TPR_TNR = "accuracy", "tpr-tnr"
@@ -63,6 +64,10 @@ class Classification(Target):
     def largest_part(self, class_rows: Sequence[int]) -> int:
         """Rows of the largest problem that leaves rows out, 0 where none does."""
         return sum(sorted(class_rows)[-2:]) if self.scheme == "ava" and len(self.labels) > 2 else 0
+
+    def guessing(self, observed: Observed) -> float:
+        """The share of rows that are not of the largest class."""
+        return 1 - max(observed.class_rows) / observed.rows
 
     def codes(self, y: NDArray[np.float64]) -> NDArray[np.intp]:
         """Number (n,) of each row's class."""
@@ -139,6 +144,10 @@ class Classification(Target):
         wrong = np.bincount(codes, weight * (chosen != codes), count)
         return np.asarray(np.bincount(codes, weight, count), np.float64), np.asarray(wrong, np.float64)
 
+    def recalls(self, wrong: Values, mass: Values) -> list[float | None] | None:
+        """Share of right rows of each class, None for one without rows; None where accuracy is scored."""
+        return None if self.scoring == ACCURACY else known_recalls(recalls(wrong, mass))
+
     def mass(self, y: Values, weight: Values) -> Values:
         """Weight (1,) of all rows, or (classes,) of each class."""
         return np.asarray([part.sum() for part in self._parts(y, weight)])
@@ -177,6 +186,13 @@ class Classification(Target):
         for m, p in enumerate(problem):
             out[:, p] += values[:, m]
         return out / np.maximum(models, 1)
+
+
+def classes_of(target: Target) -> Classification:
+    """The target of a model of classes; ModelError for one of values."""
+    if not isinstance(target, Classification):
+        raise ModelError("the model predicts values, and this is for classes")
+    return target
 
 
 def recalls(wrong: Values, mass: Values) -> Values:

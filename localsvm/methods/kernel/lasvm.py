@@ -33,6 +33,8 @@ class LaSVM(GlobalSVM):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.value_losses:
+            raise OptionError(f"{opt.method('lasvm')} is for classes, and {opt.method('rbf')} for values, too")
         if not self.offset:
             raise OptionError(
                 f"{opt.method('lasvm')} has an offset; without one there is {opt.method('rbf')} {opt.offset(False)}"

@@ -156,6 +156,15 @@ class KernelMethod(Method):
         return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
 
     @property
+    def by_gradients(self) -> bool:
+        """True where conjugate gradients solve the problems, in float32: least squares."""
+        return False
+
+    def epsilons(self, deviation: float) -> tuple[float, ...]:
+        """Values of the loss's epsilon to choose from, in units of the values; deviation: of these."""
+        return (0.0,)
+
+    @property
     def online_epochs(self) -> int:
         """Epochs of LaSVM before the solver; 0 for none."""
         return 0

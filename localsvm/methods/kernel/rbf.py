@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.methods.grids import Grid, check_values
-from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.kernel.value_options import ValueOptions
 from localsvm.methods.option import option
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ GRID = tuple(10.0**k for k in range(-3, 3))  # of both gamma and C
 
 
 @dataclass(frozen=True)
-class GlobalSVM(KernelMethod):
+class GlobalSVM(ValueOptions):
     """Options of the method."""
 
     name: ClassVar[str] = "rbf"
@@ -39,4 +39,5 @@ class GlobalSVM(KernelMethod):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else those of the paper."""
         gammas = check_values(self.gamma or GRID)
-        return Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))
+        grid = Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))
+        return self.with_epsilons(grid)

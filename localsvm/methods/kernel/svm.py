@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.methods.grids import Grid, check_values, default_lambdas
-from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.kernel.value_options import ValueOptions
 
 if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
@@ -20,7 +20,7 @@ CELL_WORK = 10**8  # rows of a cell, times all rows: what the time of training g
 
 
 @dataclass(frozen=True)
-class KernelSVM(KernelMethod):
+class KernelSVM(ValueOptions):
     """Options of the method."""
 
     name: ClassVar[str] = "svm"
@@ -41,6 +41,6 @@ class KernelSVM(KernelMethod):
         train = 1.0 - 1.0 / max(2, folds)
         settings = tuple((gamma,) for gamma in self.gammas(np.floor(average_rows * train), cell.X))
         if self.cost:
-            return Grid(settings, ("gamma",), costs=check_values(self.cost))
+            return self.with_epsilons(Grid(settings, ("gamma",), costs=check_values(self.cost)))
         lambdas = default_lambdas(np.floor(cell.rows * train))
-        return Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True)
+        return self.with_epsilons(Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from localsvm.errors import OptionError
 from localsvm.methods.base import State
 from localsvm.methods.linear.options import LinearOptions
-from localsvm.methods.option import option
+from localsvm.methods.option import loss_option
 from localsvm.naming import opt
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ class LinearRepresentation(LinearOptions):
     of_pairs: ClassVar[bool] = False  # a pair of classes has a representation of its own
     drawn_by: ClassVar[tuple[str, ...]] = ()  # the parameters that `drawn` depends on; () for all
 
-    loss: str = option(
-        "hinge", "--loss", help="Loss of a linear method: the hinge or its square.", choices=("hinge", "squared")
-    )
+    loss: str = loss_option("hinge", "squared")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,7 +21,7 @@ from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Values
 from localsvm.methods.linear.options import MeanLoss, most_first
 from localsvm.methods.locally_linear.clustered import Restarted
-from localsvm.methods.option import option
+from localsvm.methods.option import loss_option, option
 from localsvm.methods.saved import table
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
@@ -68,9 +68,7 @@ class MixtureMethod(Restarted, MeanLoss):
         "the one with the largest share.",
         choices=("soft", "hard"),
     )
-    loss: str = option(
-        "hinge", "--loss", help="Loss of a linear method: the hinge or its square.", choices=("hinge", "squared")
-    )
+    loss: str = loss_option("hinge", "squared")
 
     def __post_init__(self) -> None:
         super().__post_init__()

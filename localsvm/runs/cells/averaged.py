@@ -14,7 +14,7 @@ from localsvm.data.blocks.numbering import hashed
 from localsvm.runs.cells.records import Record, unpack
 from localsvm.runs.config import TrainingConfig
 from localsvm.selection.averaging import member_weights
-from localsvm.targets.classification import known_recalls, recalls
+from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -30,45 +30,44 @@ class Averaged:
     ----------
     weights : (members,) of their values, whose sum is 1; None where all weigh the same.
     wrong, mass : (parts,) weight of the held-out rows that the mean decides wrongly, and of all; see `Target.wrong`.
+    recalls : share of right rows of each class, where they are scored class by class; else None.
     """
 
     weights: Floats | None
     wrong: Floats
     mass: Floats
+    recalls: list[float | None] | None
 
     @property
     def error(self) -> float | None:
         """Share of the held-out rows that the mean decides wrongly; None where no row counts."""
         return float(self.wrong.sum() / self.mass.sum()) if self.mass.sum() else None
 
-    @property
-    def recalls(self) -> list[float | None] | None:
-        """Share of right rows of each class, where they are scored class by class; else None."""
-        return known_recalls(recalls(self.wrong, self.mass)) if len(self.mass) > 1 else None
-
 
 def averaged(
-    config: TrainingConfig, labels: Floats, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], rows: int
+    config: TrainingConfig, target: Target, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], rows: int
 ) -> Averaged:  # fmt: skip
     """Find the weights of members by their held-out values, of a sample of the rows where there are very many.
 
     Parameters
     ----------
-    labels : (classes,) of the run, ascending.
+    target : of the run.
     records : of cells, by their names; with `records.held`.
     repeats : names of the records of each member's cells.
     rows : of the run.
     """
-    target = config.target(labels)
     held = _Held.of(records, repeats, _sample(rows, len(repeats) * target.n_problems, config.seed), target.n_problems)
     for label, cost in config.class_weights:
         held.weight[held.y == label] *= cost
-    Y, codes = target.encode(held.y), target.codes(held.y).astype(np.float64)
+    held.values = target.bounded(held.values)
+    Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
-    weights = member_weights(held.values, Y, held.weight, folds_of_groups(codes, 2, rng, held.mates))
+    halves = folds_of_groups(strata, 2, rng, held.mates)
+    weights = member_weights(held.values, Y, held.weight, halves, target.score_of_values is not None)
     equal = np.full(len(repeats), 1.0 / len(repeats))
     mean = np.tensordot(equal if weights is None else weights, held.values, 1)
-    return Averaged(weights, target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight))
+    wrong, mass = target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight)
+    return Averaged(weights, wrong, mass, target.recalls(wrong, mass))
 
 
 def _sample(rows: int, values: int, seed: int) -> Numbers:
@@ -87,7 +86,7 @@ class _Held:
 
     Attributes
     ----------
-    values : (members, problems, n) float64, from -1 to 1.
+    values : (members, problems, n) float64.
     y, weight : (n,) labels, and weights in the error.
     mates : which rows stay together.
     """
@@ -116,8 +115,7 @@ class _Held:
                     mates[place] = record["held/mates"][mine]
         # rows that some member has merged into copies of them, or whose values count in no error, say nothing
         known = np.flatnonzero((weight > 0) & ~np.isnan(values[:, 0]).any(axis=0))
-        clipped = np.clip(values[:, :, known], -1.0, 1.0).astype(np.float64)
-        return cls(clipped, y[known], weight[known], Mates(mates[known], whole=True))
+        return cls(values[:, :, known].astype(np.float64), y[known], weight[known], Mates(mates[known], whole=True))
 
 
 def _weight(record: Record) -> Floats:

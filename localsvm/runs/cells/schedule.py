@@ -31,6 +31,7 @@ from localsvm.runs.progress import Observer, Silent, Work
 from localsvm.selection.cross_validation import Scores
 from localsvm.selection.search import Search
 from localsvm.store.model import check_finite
+from localsvm.targets.base import Observed
 from localsvm.threads import ALONE, Threads
 
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
@@ -103,18 +104,17 @@ class CellTrainer:
     ----------
     config : the options with `select` decided.
     cells, measured : how rows are divided, and which of them say what the error is.
-    labels, class_rows : (classes,) float64 ascending, and the rows of the run that have each.
+    observed : of the labels of the run.
     fit : whether cells are trained, or only cross-validated.
     """
 
     def __init__(
-        self, config: TrainingConfig, cells: CoarseCells, measured: Measured, labels: Any, class_rows: list[int],
-        fit: bool = True,
+        self, config: TrainingConfig, cells: CoarseCells, measured: Measured, observed: Observed, fit: bool = True
     ) -> None:  # fmt: skip
-        assert config.select is not None, "decided by for_classes"
+        assert config.select is not None, "decided by for_labels"
         self.config, self._cells, self._measured = config, cells, measured
-        self._labels, self.class_rows, self.fit = labels, class_rows, fit
-        self.target = config.target(labels)
+        self.observed, self.fit = observed, fit
+        self.target = config.target(observed)
         self.holds = config.probability or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:
@@ -124,7 +124,7 @@ class CellTrainer:
 
     def inputs(self, cells: SharedCells) -> RunInputs:
         """Inputs of the work on a cell."""
-        assert self.config.select is not None, "decided by for_classes"
+        assert self.config.select is not None, "decided by for_labels"
         return RunInputs(
             method=self.method_of(cells),
             target=self.target,
@@ -144,9 +144,9 @@ class CellTrainer:
 
     def divided(self, coarse: CoarseRows, threads: Threads = ALONE) -> SharedCells:
         """Divide a coarse cell into cells."""
-        mates = self.config.mates_of(coarse.rows.numbers, coarse.rows.group, sum(self.class_rows))
+        mates = self.config.mates_of(coarse.rows.numbers, coarse.rows.group, self.observed.rows)
         fresh = self._measured.fresh_of(coarse.rows)
-        return shared_cells(self._cells.seen(coarse), self._cells, self.config, fresh, mates, threads)
+        return shared_cells(self._cells.seen(coarse), self._cells, self.config, self.target, fresh, mates, threads)
 
     def records(
         self, coarse: Iterable[CoarseRows], resources: Resources | None = None,
@@ -388,7 +388,7 @@ class CellMemory:
             features=cells.X.widest(cells.rows()),
             weight=float(cells.mass.array.max()) * max([1.0, *(w for _, w in config.class_weights)]),
             solutions=config.folds * target.problems_a_row,
-            part=min(rows, target.largest_part(self._trainer.class_rows)),
+            part=min(rows, target.largest_part(self._trainer.observed.class_rows)),
             folds=config.folds,
             problems=target.n_problems,
             columns=cells.X.features,

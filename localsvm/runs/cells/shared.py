@@ -18,6 +18,7 @@ from localsvm.partition._nearest import Matrix
 from localsvm.runs.cells.coarse import CoarseCells, Division, State, Streams
 from localsvm.runs.config import TrainingConfig
 from localsvm.selection.folds import fold_order
+from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
 
 Vector = NDArray[np.float64]
@@ -85,11 +86,12 @@ class SharedCells:
 
 
 def shared_cells(
-    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, fresh: NDArray[np.bool_] | None = None,
-    mates: Mates | None = None, threads: Threads = ALONE,
+    coarse: CoarseRows, cells: CoarseCells, config: TrainingConfig, target: Target,
+    fresh: NDArray[np.bool_] | None = None, mates: Mates | None = None, threads: Threads = ALONE,
 ) -> SharedCells:  # fmt: skip
     """Divide a coarse cell, deal the rows of its cells out to folds, and copy them in that order.
 
+    target : says by what the rows of a cell are dealt out.
     fresh : (n,) the rows that say what the error is; None where all do.
     mates : rows that the user wants to stay together. Where all rows of a cell do, its folds are of single rows, and no
     row says what the error is.
@@ -103,7 +105,7 @@ def shared_cells(
     if mates is not None:
         fresh, weighed = _told(rows, fresh, weighed, held)
     parts = list(zip(weighed, division.streams, held, strict=True))
-    orders = threads.map(lambda i: _fold_order(rows.y, *parts[i], config), len(parts))
+    orders = threads.map(lambda i: _fold_order(target, rows.y, *parts[i], config), len(parts))
 
     def ordered(of_cells: list[Any]) -> Any:
         return np.concatenate([values[order] for values, (order, _) in zip(of_cells, orders, strict=True)])
@@ -134,10 +136,10 @@ def _fresh_rows(rows: Drawn, cells: list[_WeighedCell], fresh: NDArray[np.bool_]
 
 
 def _fold_order(
-    y: Vector, cell: _WeighedCell, stream: tuple[int, ...], mates: Mates | None, config: TrainingConfig
+    target: Target, y: Vector, cell: _WeighedCell, stream: tuple[int, ...], mates: Mates | None, config: TrainingConfig
 ) -> tuple[Numbers, Numbers]:
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(*stream, 0)))
-    return fold_order(y[cell.rows], config.folds, rng, mates)
+    return fold_order(target.strata(y[cell.rows]), config.folds, rng, mates)
 
 
 def _together(cell: _WeighedCell, mates: Mates | None, same: Numbers | None) -> Mates | None:

@@ -8,6 +8,8 @@ from functools import lru_cache, partial
 from io import StringIO
 from typing import Any, NamedTuple, Protocol, Self
 
+import numpy as np
+
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.readers.faults import EMPTY, NO_ROWS
 from localsvm.data.readers.tables import TablePart
@@ -16,6 +18,10 @@ from localsvm.errors import DataError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.runs.predict import IndexBase, LocalModel, Predicted, Score
 from localsvm.runs.prediction.table_rows import TableNotes
+from localsvm.runs.prediction.value_scores import ValueScore
+from localsvm.targets.base import Target
+from localsvm.targets.classification import Classification
+from localsvm.targets.regression import Regression
 
 
 class Parts(Protocol):
@@ -54,20 +60,29 @@ BEGINNING = Place()
 class Collected:
     """Record of what is said of rows beside their predictions: how right these are, and notes on the file."""
 
-    score: Score
+    score: Score | ValueScore
     indices: IndexBase
     notes: TableNotes
 
     @classmethod
     def of(cls, model: LocalModel, zero_based: bool | None) -> Self:
         """Record of no rows. zero_based : what the user says of the file; None for what was true in training."""
-        return cls(Score(model.target), IndexBase(model, zero_based), TableNotes())
+        return cls(score_of(model.target), IndexBase(model, zero_based), TableNotes())
 
     def merge(self, other: Collected) -> None:
         """Take in what is said of other rows."""
-        self.score.merge(other.score)
+        self.score.merge(other.score)  # type: ignore[arg-type]  # both are of one model
         self.indices.merge(other.indices)
         self.notes.merge(other.notes)
+
+
+def score_of(target: Target) -> Score | ValueScore:
+    """Running score of no rows."""
+    if isinstance(target, Regression):
+        one = np.zeros(target.n_problems)
+        return ValueScore(target, 0, one, one, np.zeros((5, target.n_problems)), one)
+    assert isinstance(target, Classification)
+    return Score(target)
 
 
 class Rows(Protocol):

@@ -119,7 +119,7 @@ def _of_model(model: LocalModel) -> Shown:
     if model.file.n_cells == 1 and model.method.shows_support:
         support = model.file.cell(0).get("support")
     values, ranked = model.values_of_mapped, model.chain.ranked
-    return Shown(metric, _numbers(model), _rows(model), support, values, model.target, _encoding(model), ranked)
+    return Shown(metric, _numbers(model), _rows(model), support, values, model.classes, _encoding(model), ranked)
 
 
 def _of_learned(model: LocalModel) -> Shown:
@@ -138,7 +138,7 @@ def _of_learned(model: LocalModel) -> Shown:
         return model.values_of_mapped((Z @ back).astype(np.float32))
 
     support = np.asarray(metric.apply(state["support"])) if "support" in state else None
-    return Shown(metric, _numbers(model), _rows(model), support, decide, model.target, _encoding(model))
+    return Shown(metric, _numbers(model), _rows(model), support, decide, model.classes, _encoding(model))
 
 
 def _encoding(model: LocalModel) -> Encoding | None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import is_dense, size_of
 from localsvm.data.readers.compression import read_once
@@ -30,7 +29,7 @@ from localsvm.partition.two_step import sample_rows
 from localsvm.runs.cells.coarse import partition_name
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.metric import measuring_bytes
-from localsvm.targets.base import Target
+from localsvm.targets.base import Observed, Target
 from localsvm.threads import Threads
 
 ROW_BYTES = 64  # of the arrays that have a number a row: order, cells, counts, hashes, projections, labels
@@ -77,12 +76,12 @@ class Demand:
             needed = made_bytes(X, mode, self._threads) if learned else 0
             self._memory.room(f"scaling by {mode}", needed, flat and flat + MORE)
 
-    def metric(self, labels: NDArray[np.float64]) -> int:
+    def metric(self, observed: Observed) -> int:
         """Check learning the metric and mapping the rows by it; the number of threads that can take part."""
         if (memory := self._memory) is None:
             return self._threads
-        X, classes = memory.data.X, len(labels)
-        needs = {count: measuring_bytes(X, self._config, classes, count) for count in range(self._threads, 0, -1)}
+        X = memory.data.X
+        needs = {count: measuring_bytes(X, self._config, observed, count) for count in range(self._threads, 0, -1)}
         count = next((count for count, need in needs.items() if memory.fits(need)), 1)
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count

@@ -32,6 +32,7 @@ from localsvm.representations.metric_judging import MetricRows
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, learning_bytes
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
+from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import Classification
 from localsvm.threads import Threads
 
@@ -124,17 +125,20 @@ class Measured:
         return {} if self.description is None else {"metric": self.asked, "learned": self.description}
 
 
-def measure(data: Dataset, config: TrainingConfig, threads: Threads, ranks: Ranks | None = None) -> Measured:
+def measure(
+    data: Dataset, observed: Observed, config: TrainingConfig, threads: Threads, ranks: Ranks | None = None
+) -> Measured:
     """Learn the metric that the options ask for from scaled rows; the result does not depend on the threads.
 
+    observed : of their labels.
     ranks : those that the rows can have, and have where the options do not leave it open; None for none.
 
     Raises
     ------
     OptionError : a matrix for sparse rows; a rank above the number of features.
     """
-    n, labels = len(data.y), np.unique(data.y)
-    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), labels, ranks):
+    n = len(data.y)
+    if known := _untried(config, is_dense(data.X), (n, data.X.shape[1]), observed, ranks):
         return known
     rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
     order, count = rng.permutation(n), learn_rows(n, config.metric_name)
@@ -143,14 +147,14 @@ def measure(data: Dataset, config: TrainingConfig, threads: Threads, ranks: Rank
     else:
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
-    labelled, codes = _labelled(data, labels, config)
+    labelled, strata = _labelled(data, observed, config)
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, codes, rows, ranks, config, threads, mates, rng).measured()
+    measured = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng).measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
 def measure_drawn(
-    drawn: Drawn, near: Drawn | None, head: Head, labels: NDArray[np.float64], config: TrainingConfig,
+    drawn: Drawn, near: Drawn | None, head: Head, observed: Observed, config: TrainingConfig,
     threads: Threads, ranks: Ranks | None = None,
 ) -> Measured:  # fmt: skip
     """Learn the metric from a sample of many rows: those that `MetricDraw` chooses, scaled.
@@ -158,10 +162,10 @@ def measure_drawn(
     Parameters
     ----------
     near : the rows of regions, scaled, which choose; None where some of the others do.
-    head, labels : of all rows; and (classes,) float64 their labels.
+    head, observed : of all rows, and of their labels.
     ranks : see `measure`.
     """
-    if known := _untried(config, is_dense(drawn.X), (head.rows, drawn.X.shape[1]), labels, ranks):
+    if known := _untried(config, is_dense(drawn.X), (head.rows, drawn.X.shape[1]), observed, ranks):
         return known
     rng, wanted = LearningPlan.rng(config.seed, -1, 0), learn_rows(head.rows, config.metric_name)
     if len(drawn.y) > wanted:  # where frequent rows are among them
@@ -170,9 +174,9 @@ def measure_drawn(
     choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
-    labelled, codes = _labelled(data, labels, config)
+    labelled, strata = _labelled(data, observed, config)
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, codes, every, ranks, config, threads, mates, rng, choosing).measured()
+    measured = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing).measured()
     if measured.metric is None:
         return measured
     if _by_blocks(config, data):
@@ -206,7 +210,7 @@ def _choice_mates(data: Dataset, config: TrainingConfig) -> Callable[[NDArray[np
 
 
 def _untried(
-    config: TrainingConfig, dense: bool, shape: tuple[int, int], labels: NDArray[np.float64], ranks: Ranks | None
+    config: TrainingConfig, dense: bool, shape: tuple[int, int], observed: Observed, ranks: Ranks | None
 ) -> Measured | None:
     """The Euclidean metric where auto tries no other; OptionError for a metric that such rows do not have."""
     asked, rank = config.metric_name, check_metric(config.metric_name)
@@ -215,7 +219,9 @@ def _untried(
     features = shape[1] if ranks is None else ranks.columns(shape[1])
     if rank is not None and rank > features:
         raise OptionError(f"{opt.metric(asked)}: there are only {features} features; give at most rank:{features}")
-    why = untried(shape, len(labels)) if asked == "auto" else ""
+    if asked in BASELINES and observed.values is not None:
+        raise OptionError(f"{opt.metric(asked)} is learned from classes, and the loss is one of values; give auto")
+    why = untried(shape, observed) if asked == "auto" else ""
     if not why:
         return None
     kept = ranks if config.views == "ranks" else None
@@ -230,7 +236,7 @@ class _Learning:
 
     Attributes
     ----------
-    data, codes : rows, and (n,) the numbers of their classes.
+    data, strata : rows, and (n,) their labels, or parts of the values: what they are dealt out by.
     rows : the places of those that may be looked at.
     ranks : that the rows can have, and have where the options do not leave it open; None for none.
     mates : see `_choice_mates`.
@@ -239,7 +245,7 @@ class _Learning:
     """
 
     data: MetricRows
-    codes: NDArray[np.intp]
+    strata: NDArray[np.float64]
     rows: NDArray[np.int64]
     ranks: Ranks | None
     config: TrainingConfig
@@ -261,7 +267,12 @@ class _Learning:
             return Measured(self._learned(geometry, check_metric(asked)), self.ranks, {"name": asked})
         seen, rows = self._seen(geometry)
         rng = LearningPlan.rng(self.config.seed, -1, 5)
-        values = learned_by(asked, np.asarray(seen.X[rows], np.float64), self.codes[self.rows], rng)
+        values = learned_by(
+            asked,
+            np.asarray(seen.X[rows], np.float64),
+            np.unique(self.strata, return_inverse=True)[1].reshape(-1)[self.rows],
+            rng,
+        )
         return Measured(_metric(seen, values), self.ranks, {"name": asked})
 
     def _chosen(self) -> Measured:
@@ -271,7 +282,7 @@ class _Learning:
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
-        folds = stratified_folds(self.codes[some], self.rng, mates)
+        folds = stratified_folds(self.strata[some], self.rng, mates)
         choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, config.times)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
@@ -332,23 +343,29 @@ def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> M
     return part._replace(X=ranks.apply(part.X), ties=ties)
 
 
-def untried(shape: tuple[int, int], classes: int) -> str:
+def _outputs(observed: Observed) -> int:
+    """Number of outputs that a metric is learned for: of values and two classes one, else one for each class."""
+    return 1 if observed.values is not None else max(1, len(observed.labels) * (len(observed.labels) != 2))
+
+
+def untried(shape: tuple[int, int], observed: Observed) -> str:
     """Reason, of UNTRIED, for which auto keeps the Euclidean metric; "" where it tries others.
 
     shape : of all rows.
     """
     n, features = int(shape[0]), int(shape[1])
-    conditions = classes < 2, min(n, SAMPLE) * features > SAMPLE_VALUES, classes > 2 and n * classes > LABELS
+    one, outputs = observed.values is None and len(observed.labels) < 2, _outputs(observed)
+    conditions = one, min(n, SAMPLE) * features > SAMPLE_VALUES, outputs > 1 and n * outputs > LABELS
     return next((why for why, holds in zip(UNTRIED, conditions, strict=True) if holds), "")
 
 
-def measuring_bytes(X: Examples, config: TrainingConfig, classes: int, threads: int) -> int:
+def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, threads: int) -> int:
     """Bytes that `measure`, and then mapping the rows X, hold at most beside these."""
     asked = config.metric_name
-    if asked == "auto" and untried(X.shape, classes):
+    if asked == "auto" and untried(X.shape, observed):
         return 0
     n, features = int(X.shape[0]), int(X.shape[1])
-    dense, rows, problems = is_dense(X), learn_rows(n, asked), 1 if classes == 2 else classes
+    dense, rows, problems = is_dense(X), learn_rows(n, asked), _outputs(observed)
     ranked = tries_ranks(config, dense, features)
     seen = features * (1 + ranked)
     if asked in BASELINES:
@@ -370,21 +387,24 @@ def tries_ranks(config: TrainingConfig, dense: bool, features: int) -> bool:
     return config.views == "ranks"
 
 
-def _labelled(
-    data: Dataset, labels: NDArray[np.float64], config: TrainingConfig
-) -> tuple[MetricRows, NDArray[np.intp]]:
-    """The rows with the labels of their problems, one a class, and their weights; and the numbers of their classes.
+def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tuple[MetricRows, NDArray[np.float64]]:
+    """The rows with what they should learn, their weights; and what they are dealt out by.
 
-    labels : (classes,) of all rows of the run, ascending.
+    Classes have a problem each, values one: standardised.
     """
-    target = Classification(labels, "ova")
-    codes = target.codes(data.y)
-    factor = dict(config.class_weights)
-    cost = np.asarray([factor.get(float(label), 1.0) for label in labels])
-    weight = (cost / cost.max())[codes]
+    weight, of_values = np.ones(len(data.y)), observed.values is not None
+    target: Target
+    if of_values:
+        target = config.target(observed)
+    else:
+        target, factor = Classification(observed.labels, "ova"), dict(config.class_weights)
+        cost = np.asarray([factor.get(label, 1.0) for label in observed.labels.tolist()])
+        weight = (cost / cost.max())[target.codes(data.y)]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
-    return MetricRows(data.X, target.encode(data.y).astype(np.float32), weight, _ties(data)), codes
+    Y = target.encode(data.y).astype(np.float32)
+    rows = MetricRows(data.X, Y[:, :1] if of_values else Y, weight, _ties(data), values=of_values)
+    return rows, target.strata(data.y)
 
 
 def _ties(data: Dataset) -> NDArray[np.int64] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import REACH, Examples, dense_rows, out_of_reach, rows_of
 from localsvm.data.blocks.numbering import named
-from localsvm.engines.base import Block, Digest, Drawn, Engine, Head, Labels, Sample, Spread, Statistic, together
+from localsvm.engines.base import (
+    Answers,
+    Block,
+    Digest,
+    Drawn,
+    Engine,
+    Head,
+    Labels,
+    Sample,
+    Spread,
+    Statistic,
+    together,
+)
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError, OptionError
 from localsvm.features.chain import Chain
@@ -48,6 +60,7 @@ from localsvm.runs.preparation.stored import check_coarse, check_kept, check_par
 from localsvm.runs.progress import Clock, Observer
 from localsvm.store.container import checked
 from localsvm.store.model import PartitionFile, load_partition
+from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.threads import Threads
 
 REGIONS_FROM = int(MOST_LEARN / LEARN_SHARE)  # rows: with more, regions of them choose a geometry
@@ -81,7 +94,7 @@ class PreparedRun:
     engine : where the rows are, which go through the chain.
     asked, head : what was asked for; the first look at the rows.
     config : the options, with what depends on the rows decided.
-    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    observed : what the pass over all rows has found of their labels.
     chain, measured, cells : fitted.
     content : fingerprints of the rows and of what else determines the model, by the names that messages give to them.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
@@ -91,18 +104,24 @@ class PreparedRun:
     asked: Asked
     head: Head
     config: TrainingConfig
-    labels: Vector
-    class_rows: list[int]
+    observed: Observed
     chain: Chain
     measured: Measured
     cells: CoarseCells
     content: dict[str, str]
     off_centre: int
 
+    @cached_property
+    def target(self) -> Target:
+        """What the labels mean."""
+        return self.config.target(self.observed)
+
     def as_dict(self) -> dict[str, Any]:
         """Facts about the training data that prediction needs."""
         known = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
         described = {"classes": self.head.classes, "table": self.head.table}
+        if self.observed.values is not None:
+            described["values"] = asdict(self.observed.values)
         return known | self.measured.as_dict() | {name: value for name, value in described.items() if value}
 
 
@@ -140,9 +159,9 @@ class _Preparing:
         found = self._reduced(config, head, self._cells(config, head, Members((config.method.distance,))))
         content = self._content(found.digests, head)
         if self._asked.trains or config.metric_name not in (EUCLIDEAN, "auto"):
-            check_labels(found.labels, sum(found.class_rows), config, head.name)
+            check_labels(found.observed, config, head.name)
         check_features(head.features, head.name)
-        config = config.for_classes(found.labels, found.class_rows)
+        config = config.for_labels(found.observed)
         chain = self._chain(config, head, found.moments)
         near = self._near(config, head, chain, found)
         self._engine.through(partial(scaled, chain))
@@ -160,8 +179,7 @@ class _Preparing:
             asked=self._asked,
             head=head,
             config=replace(config, metric=measured.asked),
-            labels=found.labels,
-            class_rows=found.class_rows,
+            observed=found.observed,
             chain=chain,
             measured=measured,
             cells=cells,
@@ -211,7 +229,8 @@ class _Preparing:
 
     def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> _Found:
         """Find out all that one pass over the rows finds."""
-        statistics: dict[str, Statistic] = {"labels": Labels(), "digests": Digest()}
+        labels = Answers() if config.of_values else Labels()
+        statistics: dict[str, Statistic] = {"labels": labels, "digests": Digest()}
         learns = self._asked.given is None and self._file is None
         if measured := config.scale in MEASURED and learns:
             check_dense_size(head.rows, head.features, head.columns.dense, config.scale)
@@ -229,11 +248,10 @@ class _Preparing:
             statistics["ranked"] = Sample(RankDraw.of(config, head))
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
-        names = np.asarray(sorted(found["labels"]))
-        rows = [found["labels"][label][0] for label in names.tolist()]
+        observed = (_values if config.of_values else _classes)(found["labels"])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
         ranked, drawn = samples.get("ranked"), samples.get("drawn")
-        return _Found(names, rows, found["digests"], found.get("moments"), sketches, drawn, ranked)
+        return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked)
 
     def _content(self, digests: tuple[int, int, int], head: Head) -> dict[str, str]:
         rows, weights, groups = (named(total, head.rows) for total in digests)
@@ -273,7 +291,7 @@ class _Preparing:
         """The rows of regions, by which a geometry is chosen; None where the engine has them, or none is."""
         shape = head.rows, head.features
         few = head.rows <= REGIONS_FROM  # which are drawn nearly as dense as they are
-        if few or found.drawn is None or config.metric_name != "auto" or untried(shape, len(found.labels)):
+        if few or found.drawn is None or config.metric_name != "auto" or untried(shape, found.observed):
             return None
         drawn = found.drawn.X
         centres = centres_of(drawn.shape[0], LearningPlan.rng(config.seed, -1, 13))
@@ -309,11 +327,11 @@ class _Preparing:
             return Measured(ranks=ranks)
         if found.drawn is None:
             assert isinstance(self._engine, Memory), "else rows are drawn"
-            with Threads(self._demand.metric(found.labels)) as some:
-                return measure(self._engine.data, config, some, ranks)
+            with Threads(self._demand.metric(found.observed)) as some:
+                return measure(self._engine.data, found.observed, config, some, ranks)
         drawn = found.drawn.through(partial(scaled, chain))
         close = None if near is None else near.through(partial(scaled, chain))
-        return measure_drawn(drawn, close, head, found.labels, config, self._threads, ranks)
+        return measure_drawn(drawn, close, head, found.observed, config, self._threads, ranks)
 
     def _divided(
         self, config: TrainingConfig, head: Head, chain: Chain, found: _Found, members: Members
@@ -349,20 +367,32 @@ class _Found:
 
     Attributes
     ----------
-    labels, class_rows : (classes,) float64 ascending, and the rows of each.
+    observed : of the labels.
     digests : of the rows, their weights and groups.
     moments : of the columns; None where scaling asks for none.
     sketches : rows for the coarse cells of each repeat.
     drawn, ranked : rows to learn the metric and the ranks from; None where they are learned from others, or not.
     """
 
-    labels: Vector
-    class_rows: list[int]
+    observed: Observed
     digests: tuple[int, int, int]
     moments: Moments | None
     sketches: list[Drawn]
     drawn: Drawn | None
     ranked: Drawn | None
+
+
+def _classes(found: dict[float, tuple[int, float]]) -> Observed:
+    """Classes, of what `Labels` finds."""
+    labels = np.asarray(sorted(found))
+    return Observed.of_classes(labels, [found[label][0] for label in labels.tolist()])
+
+
+def _values(found: tuple[int, float, float, float, float, float]) -> Observed:
+    """Values, of what `Answers` finds."""
+    rows, mass, mean, squares, low, high = found
+    deviation = float(np.sqrt(squares / mass)) if mass else 0.0
+    return Observed(rows, values=ValueRange(mean, deviation or 1.0, low, high))
 
 
 def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:

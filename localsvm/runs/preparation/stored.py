@@ -26,13 +26,15 @@ from localsvm.store.metric_file import MetricFile
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
+from localsvm.targets.base import Observed, ValueRange
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
 # how the metric was chosen
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
-ABOUT["table"] = "dict"
-OPTIONAL = {"weighted", "width", "classes", "learned", "table"}
+ABOUT |= {"table": "dict", "values": "dict"}
+OPTIONAL = {"weighted", "width", "classes", "learned", "table", "values"}
+VALUES = dict.fromkeys(("mean", "deviation", "low", "high"), "float")
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
@@ -55,8 +57,12 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
     check_coarse(config.coarse_size, model.partition[1])
-    check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
     classes = len(model.labels)
+    if config.of_values:
+        if classes or "values" not in model.config:
+            raise Unsound("/@config: the option loss is one of values, and the model is not")
+    else:
+        check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
     if np.any(np.diff(model.labels) <= 0):
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
@@ -64,6 +70,17 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
     return config, features, dense
+
+
+def observed_of(model: Model) -> Observed:
+    """What training had found of the labels, as far as prediction needs it; Unsound for no sound range of values."""
+    if "values" not in model.config:
+        return Observed.of_classes(model.labels, [0] * len(model.labels))
+    check_options("/@config values", stored := model.config["values"], VALUES, set())
+    known = ValueRange(**{name: float(value) for name, value in stored.items()})
+    if not (np.isfinite([known.mean, known.deviation]).all() and known.deviation > 0 and known.low < known.high):
+        raise Unsound("/@config: the option values is no range")
+    return Observed(0, values=known)
 
 
 def config_of(stored: Mapping[str, Any], columns: NDArray[Any] | None, size: int) -> tuple[TrainingConfig, int, bool]:

@@ -24,6 +24,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import StreamDemand
 from localsvm.runs.streams.survey import Survey
 from localsvm.selection.tally import Tally
+from localsvm.targets.classification import classes_of
 from localsvm.threads import Threads
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ class OnePassCell:
         assert method is not None, "asked for before"
         self.stream, self.survey, self.demand = stream, survey, demand
         self.method: LearningOnce = method
-        self.target, self.seed = config.target(survey.labels), config.seed
+        self.target, self.seed = classes_of(config.target(survey.observed)), config.seed
         self.costs = method.grid_for(stream.features).costs
         self._factors = np.ones(len(survey.labels))  # on the cost, by class
         for label, factor in config.class_weights:

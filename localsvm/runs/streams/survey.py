@@ -15,6 +15,7 @@ from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
 from localsvm.features.origin import Origin
 from localsvm.features.scaling import MEASURED, Scaling
+from localsvm.targets.base import Observed
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Survey:
     class_mass: NDArray[np.float64]
     chain: Chain
     sample: Examples
+
+    @property
+    def observed(self) -> Observed:
+        """What it has found of the labels."""
+        return Observed.of_classes(self.labels, self.class_rows.tolist())
 
     def scaled(self, X: Examples) -> Examples:
         """Rows of the file, which are overwritten where that can be."""

@@ -42,6 +42,7 @@ from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.stochastic import Descended, DescentBlock, descend
 from localsvm.store.model import ModelContent, write_model
+from localsvm.targets.classification import classes_of
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
@@ -65,7 +66,7 @@ def train_stream(
             shifts=config.shifts, weights=weights, budget=Budget.of(resources.memory),
         )  # fmt: skip
         survey = _survey(stream, config, resources.observer)
-    config = config.for_classes(survey.labels, survey.class_rows.tolist()).for_rows(stream.rows)
+    config = config.for_labels(survey.observed).for_rows(stream.rows)
     config = replace(config, views="none")
     with clock("train"):
         if config.method.learning_once is not None:
@@ -82,7 +83,7 @@ def train_stream(
         )
         write_model(output, content, [fitted.state], 1, force)
     return summarise(
-        TrainingRows(survey.labels, survey.class_rows.tolist(), stream.features, stream.width),
+        TrainingRows(survey.observed, config.target(survey.observed), stream.features, stream.width),
         TrainedCells("none", np.asarray([stream.rows]), [report]),
         clock.seconds,
         progressive=config.method.learning_once is not None,
@@ -97,7 +98,7 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
     most = _sampled(stream, config)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
     survey = surveyed(stream, config.scale, most, rng)
-    check_labels(survey.labels, stream.rows, config, stream.name)
+    check_labels(survey.observed, config, stream.name)
     if not config.method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
     return survey
@@ -152,7 +153,7 @@ class StreamedCell:
         assert method is not None, "checked before the file is read"
         self.stream, self.survey, self.config = stream, survey, config
         self.method: Descending = method
-        self.target = config.target(survey.labels)
+        self.target = classes_of(config.target(survey.observed))
         demand = StreamDemand(stream, config.scale, _sampled(stream, config))
         needed = demand.training(method, self.target, config.folds)
         stream.fit_in("training block by block needs", needed)

@@ -1,0 +1,237 @@
+"""The problems of a cell whose loss is one of values, over one kernel.
+
+A model is f(x) = c + sum_i a_i k(x, x_i). Its constant c is what is best for the rows that it is trained on, if it looks
+at nothing else: their mean, or their quantile. So far from all rows a cell answers with its own constant. The sum is
+the solution of the dual problem of csrc/smo.h for y - c: least squares by conjugate gradients, all folds and costs
+together (solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.kernels import Kernel
+from localsvm.kernels.blocks import KernelRows
+from localsvm.methods.base import WHOLE, System
+from localsvm.methods.cell import Cell, Job
+from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.solvers import least_squares
+from localsvm.solvers._smo import DualReport, KernelDual, Terms
+from localsvm.solvers.least_squares import Landmarks, Systems
+from localsvm.targets.losses import LEAST_SQUARES, Loss
+from localsvm.targets.regression import Regression
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[Any] | KernelRows
+STRIP = 1024  # columns of the kernel that a thread multiplies at once
+
+
+class ValueSolution(NamedTuple):
+    """The solution of a job at one cost.
+
+    a (n,) float64: coefficients; held_out: values of the rows that the fold holds out, without `constant`; cost: C.
+    """
+
+    a: Floats
+    constant: float
+    cost: float
+    held_out: Floats
+    iterations: int
+
+
+class ValueStart(NamedTuple):
+    """Coefficients to begin from, found in so many iterations for a cost."""
+
+    a: Floats
+    cost: float
+    iterations: int
+
+
+class _Rows(NamedTuple):
+    """The rows (n,) that a job is about: values after its constant, and weights; both 0 where the fold holds them out."""
+
+    y: Floats
+    weight: Floats
+    constant: float
+
+
+class ValueSystem(System):
+    """Every problem of a cell over one kernel.
+
+    Parameters
+    ----------
+    K : the kernel matrix of the cell's rows, padded, or for least squares rows whose kernel is computed as needed.
+    tolerance : of the models.
+    epsilon : of the loss, in units of the values.
+    """
+
+    def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, epsilon: float) -> None:
+        assert isinstance(cell.target, Regression), "the method's loss is one of values"
+        self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
+        unit = cell.target.deviation
+        self.losses = [replace(loss, epsilon=epsilon / unit) for loss in cell.target.losses]
+
+    def solve(
+        self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float
+    ) -> list[list[ValueSolution]]:
+        """The solutions along the costs."""
+        begun = [None if start is None else ValueStart(start.a, start.cost, start.iterations) for start in starts]
+        return [path for path, _ in self._solved(jobs, begun, roughness * self.tolerance)]
+
+    def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ValueSolution]], out: Floats) -> None:
+        """Fill in the values."""
+        for job, path in zip(jobs, solutions, strict=True):
+            for values, solution in zip(out, path, strict=True):
+                values[job.problem, self.cell.held_out(job.fold)] = solution.constant + solution.held_out
+
+    def final(self, jobs: Sequence[Job], starts: Sequence[ValueStart | None]) -> list[KernelModel | None]:
+        """Models solved on to the tolerance."""
+        solved = self._solved(jobs, starts, self.tolerance)
+        return [
+            self._model(job, path[0], reports[0]) for job, (path, reports) in zip(jobs, solved, strict=True)
+        ]  # fmt: skip
+
+    def start(self, solution: ValueSolution) -> ValueStart:
+        """A copy of the coefficients."""
+        return ValueStart(solution.a.copy(), solution.cost, solution.iterations)
+
+    def whole_start(self, starts: Sequence[ValueStart]) -> ValueStart:
+        """The mean, as each row is in all folds' training but one."""
+        a = np.sum([start.a for start in starts], axis=0) / max(1, len(starts) - 1)
+        return ValueStart(a, starts[0].cost, 0)
+
+    def _solved(
+        self, jobs: Sequence[Job], starts: Sequence[ValueStart | None], tolerance: float
+    ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
+        rows = [self._rows(job) for job in jobs]
+        if self.losses[0].name == LEAST_SQUARES:
+            return self._by_gradients(jobs, rows, starts, tolerance)
+        return [self._by_smo(*each, tolerance) for each in zip(jobs, rows, starts, strict=True)]
+
+    def _rows(self, job: Job) -> _Rows:
+        weight, y = self.cell.training_weight(job.fold), self.cell.Y[:, job.problem]
+        if not weight.any():  # of one row, which the fold holds out
+            return _Rows(np.zeros(self.n), weight, float(y.mean()) if job.fold == WHOLE else 0.0)
+        constant = self.losses[job.problem].constant(y, weight)
+        return _Rows(np.where(weight > 0.0, y - constant, 0.0), weight, constant)
+
+    # least squares
+
+    def _by_gradients(
+        self, jobs: Sequence[Job], rows: Sequence[_Rows], starts: Sequence[ValueStart | None], tolerance: float
+    ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
+        costs = np.asarray([job.costs for job in jobs])
+        count = costs.shape[1]
+        weight = np.repeat([each.weight for each in rows], count, axis=0)
+        mask = weight > 0.0
+        ridge = np.where(mask, 0.5 / np.where(mask, weight * costs.reshape(-1, 1), 1.0), 1.0)
+        y = np.repeat([each.y for each in rows], count, axis=0)
+        group = np.repeat([job.fold for job in jobs], count)
+        systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
+        begun = None
+        if all(start is not None for start in starts):
+            begun = np.repeat([start.a for start in starts if start is not None], count, axis=0).astype(np.float32)
+        solved = least_squares.solve(self._product, systems, self.landmarks, tolerance, begun)
+        f = self._product(solved.a).astype(np.float64)
+        results = []
+        for i, (job, of) in enumerate(zip(jobs, rows, strict=True)):
+            path, reports = [], []
+            for c, cost in enumerate(job.costs.tolist()):
+                at = i * count + c
+                a, passes = solved.a[at].astype(np.float64), int(solved.passes[at])
+                path.append(ValueSolution(a, of.constant, cost, f[at, self.cell.held_out(job.fold)], passes))
+                reports.append(_squared_report(a, f[at], of, cost, passes, bool(solved.converged[at])))
+            results.append((path, reports))
+        return results
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        """The preconditioner of this kernel."""
+        if isinstance(self.K, KernelRows):
+            return Landmarks(self.K.landmark_rows(least_squares.places(self.n)), self.n)
+        return Landmarks(self.K[least_squares.places(self.n)], self.n)
+
+    def _product(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors (m, n) times the kernel."""
+        if isinstance(self.K, KernelRows):
+            return self.K.products(vectors)
+        K, out = self.K, np.empty(vectors.shape, np.float32)
+
+        def strip(first: int, last: int) -> None:
+            out[:, first:last] = vectors @ K[: self.n, first:last]
+
+        self.cell.threads.strips(strip, self.n, STRIP)
+        return out
+
+    # other losses
+
+    def _by_smo(
+        self, job: Job, rows: _Rows, start: ValueStart | None, tolerance: float
+    ) -> tuple[list[ValueSolution], list[DualReport]]:
+        assert not isinstance(self.K, KernelRows), "refused by the method"
+        size, path, reports = self.K.shape[0], [], []
+        y, weight = np.zeros(size), np.zeros(size)
+        y[: self.n], weight[: self.n] = rows.y, rows.weight
+        dual, loss = KernelDual(self.K, y, unit_diagonal=self.kernel.uses_distances), self.losses[job.problem]
+        last, b = (0.0, None) if start is None else (start.cost, np.pad(start.a, (0, size - self.n)))
+        for cost in job.costs.tolist():
+            problem = _Boxes.of(loss, cost * weight)
+            first = None if b is None else problem.grown(b, cost / last, last * weight, loss)
+            b, f, report = dual.solve(problem.low, problem.high, tolerance, first, problem.terms)
+            last = cost
+            held = f[: self.n][self.cell.held_out(job.fold)].copy()
+            path.append(ValueSolution(b[: self.n].copy(), rows.constant, cost, held, report.iterations))
+            reports.append(report)
+        return path, reports
+
+    def _model(self, job: Job, solution: ValueSolution, report: DualReport) -> KernelModel | None:
+        if job.fold != WHOLE and not self.cell.training_weight(job.fold).any():
+            return None
+        keep = np.flatnonzero(solution.a)
+        total = solution.cost * float(self.cell.training_weight(job.fold).sum())
+        gap = report.gap / total if total else 0.0
+        report.bias = solution.constant
+        return KernelModel(job.problem, job.fold, self.kernel, solution.cost, gap, report, keep, solution.a[keep])
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Bounds of the coefficients of rows with some costs, and their terms, None where there are none."""
+
+    low: Floats
+    high: Floats
+    terms: Terms | None
+
+    @classmethod
+    def of(cls, loss: Loss, cost: Floats) -> _Boxes:
+        """Bounds for rows of these costs (n,); a row of cost 0 takes no part."""
+        dual, inside = loss.dual, cost > 0.0
+        safe = np.where(inside, cost, 1.0)
+        low, high = np.where(inside, safe * dual.low, 0.0), np.where(inside, safe * dual.high, 0.0)
+        if dual.plain:
+            return cls(low, high, None)
+        e, plus, minus = (np.where(inside, part, 0.0) for part in (dual.e, dual.plus / safe, dual.minus / safe))
+        return cls(low, high, Terms(e, plus, minus, float(cost.sum())))
+
+    def grown(self, b: Floats, ratio: float, cost: Floats, loss: Loss) -> Floats:
+        """Coefficients of a solution for the costs before, with those at a bound grown by the ratio to the next."""
+        dual = loss.dual
+        with np.errstate(invalid="ignore"):
+            bound = np.where(b > 0.0, cost * dual.high, cost * dual.low)
+        at_bound = np.isfinite(bound) & (np.abs(b) >= np.abs(bound) * (1.0 - 1e-12)) & (b != 0.0)
+        return np.clip(np.where(at_bound, b * ratio, b), self.low, self.high)
+
+
+def _squared_report(a: Floats, f: Floats, rows: _Rows, cost: float, passes: int, converged: bool) -> DualReport:
+    """The report of a solution a with f = Ka of the squared loss, in float64."""
+    inside = rows.weight > 0.0
+    own, r, part = cost * rows.weight[inside], (rows.y - f)[inside], a[inside]
+    gap = float(np.sum(np.square(part - 2.0 * own * r) / (4.0 * own)))
+    objective = float(part @ (rows.y[inside] - 0.5 * f[inside]) - np.sum(np.square(part) / (4.0 * own)))
+    return DualReport(objective, gap, 0.0, rows.constant, passes, converged)

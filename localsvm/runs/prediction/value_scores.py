@@ -1,0 +1,73 @@
+"""Running scores of predicted values against those of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from localsvm.targets.regression import Regression
+
+if TYPE_CHECKING:
+    from localsvm.runs.predict import Predicted
+
+
+@dataclass
+class ValueScore:
+    """Sums over the rows whose value is known.
+
+    Attributes
+    ----------
+    target : of the model.
+    total : rows.
+    losses : (problems,) sums of the score's loss, and `squares` of the squared errors.
+    moments : of each problem's answers f and of the values y: sums of f, f^2, y f; and of y, y^2. Of both the mean of
+        the training values is taken first.
+    below : (problems,) rows whose value is not above the answer.
+    """
+
+    target: Regression
+    total: int = 0
+    losses: Any = field(default_factory=lambda: np.zeros(1))
+    squares: Any = field(default_factory=lambda: np.zeros(1))
+    moments: Any = field(default_factory=lambda: np.zeros((5, 1)))
+    below: Any = field(default_factory=lambda: np.zeros(1))
+
+    def add(self, block: Predicted) -> None:
+        """Count a block."""
+        known = ~np.isnan(block.y)  # rows of a table may have no value
+        y, mean = block.y[known], self.target.training.mean
+        answers = block.labels.reshape(len(block.y), -1)[known]
+        f, d = answers - mean, (y - mean)[:, None]
+        self.total += len(y)
+        self.losses = self.losses + self.target.scores(answers, y).sum(axis=0)
+        self.squares = self.squares + np.square(d - f).sum(axis=0)
+        self.below = self.below + (y[:, None] <= answers).sum(axis=0)
+        self.moments = self.moments + np.stack(
+            [np.broadcast_to(each, f.shape).sum(axis=0) for each in (f, f * f, d * f, d, d * d)]
+        )
+
+    def merge(self, other: ValueScore) -> None:
+        """Count the rows of another one."""
+        self.total += other.total
+        for name in ("losses", "squares", "moments", "below"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Entries of the JSON report, of the problems one after the other; the correlation is that of one alone."""
+        rows = max(1, self.total)
+        report: dict[str, Any] = {
+            "total": self.total,
+            "score": self.target.score,
+            "loss": (self.losses / rows).tolist(),
+        }
+        report |= {"mean_squared_error": (self.squares / rows).tolist()}
+        report |= {"squared_correlation": [self.correlation(p) for p in range(len(self.squares))]}
+        return report | {"levels": [loss.level for loss in self.target.losses], "below": (self.below / rows).tolist()}
+
+    def correlation(self, problem: int = 0) -> float | None:
+        """The squared correlation coefficient, as svm-predict has it; None where all values or answers are equal."""
+        n, (f, ff, yf, y, yy) = self.total, self.moments[:, problem].tolist()
+        both = (n * ff - f * f) * (n * yy - y * y)
+        return (n * yf - f * y) ** 2 / both if both > 0.0 else None

@@ -1,0 +1,171 @@
+"""Kernel ridge regression of many problems on one kernel matrix: block conjugate gradients with masks and shifts.
+
+For each of m systems, a mask of rows (those that a fold holds out take no part) and a cost C give
+
+    min_a  1/2 a'Ka + C sum_i w_i (y_i - (Ka)_i)^2,    (K + diag(1 / (2 C w))) a = y on the rows of the mask,
+
+the problem of csrc/smo.h with the squared loss. All systems go through the kernel together, so that a pass over it
+serves them all. Landmarks, every k-th row, precondition them (Nystroem): they know the largest eigenvalues of K, which
+are what keeps conjugate gradients from ending soon.
+
+With r = y - Ka and the residual rho = y - Ka - a / (2 C w), the duality gap is sum_i C w_i rho_i^2. A system is done
+when this is at most `tolerance` times the loss sum_i C w_i r_i^2, where r is a / (2 C w) up to rho.
+
+References
+----------
+Frangella, Tropp, Udell: Randomized Nystroem preconditioning. SIAM Journal on Matrix Analysis 44, 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.pulse import beat
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
+LANDMARKS = 400
+JITTER = 1e-5  # share of the trace of the landmarks' kernel that is added to its diagonal
+MAX_PASSES = 1000
+EIGEN_FLOOR = 1e-12
+
+
+@dataclass(frozen=True)
+class Systems:
+    """Some systems on the same n rows.
+
+    Attributes
+    ----------
+    y : (m, n) float32, what each system is to learn; 0 where a row takes no part.
+    ridge : (m, n) float32, 1 / (2 C w), of the rows that take part; 1 of the others.
+    mask : (m, n) float32, 1 where a row takes part and 0 elsewhere.
+    group : (m,) numbers of the masks: systems of one group have the same.
+    """
+
+    y: Singles
+    ridge: Singles
+    mask: Singles
+    group: NDArray[np.int64]
+
+    def at(self, some: NDArray[np.intp]) -> Systems:
+        """Some of the systems."""
+        return Systems(self.y[some], self.ridge[some], self.mask[some], self.group[some])
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Solutions of some systems.
+
+    Attributes
+    ----------
+    a : (m, n) float32, the coefficients.
+    passes : (m,) over the kernel.
+    converged : (m,) bool.
+    """
+
+    a: Singles
+    passes: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+
+
+def places(n: int) -> NDArray[np.intp]:
+    """Places of the landmarks among n rows."""
+    k = min(LANDMARKS, n)
+    return (np.arange(k) * n) // k
+
+
+class Landmarks:
+    """Preconditioner: K is nearly G'G, G (k, n) from k landmarks.
+
+    rows : (k, n or more) the kernel of the landmarks, which are at `places(n)`, with all n rows.
+    """
+
+    def __init__(self, rows: NDArray[np.floating], n: int) -> None:
+        rows = rows[:, :n].astype(np.float64)
+        k, inner = len(rows), rows[:, places(n)]
+        values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
+        values = np.maximum(values, JITTER * max(float(np.trace(inner)) / k, EIGEN_FLOOR))
+        self._factor: Singles = ((vectors / np.sqrt(values)).T @ rows).astype(np.float32)
+        self._known: dict[int, tuple[Singles, Singles]] = {}
+
+    def of_mask(self, group: int, mask: Singles) -> tuple[Singles, Singles]:
+        """Eigenvalues (k,) of the masked G'G, and V (k, n) with V V' diagonal of them."""
+        if group not in self._known:
+            G = self._factor * mask
+            values, vectors = np.linalg.eigh((G @ G.T).astype(np.float64))
+            self._known[group] = (
+                np.maximum(values, 0.0).astype(np.float32),
+                (vectors.astype(np.float32).T @ G),
+            )
+        return self._known[group]
+
+    def apply(self, systems: Systems, residual: Singles) -> Singles:
+        """(G'G + ridge)^-1 times residuals (m, n), by Woodbury's identity, with the mean ridge of each system."""
+        out = np.empty_like(residual)
+        for group in np.unique(systems.group):
+            some = np.flatnonzero(systems.group == group)
+            mask = systems.mask[some[0]]
+            values, V = self.of_mask(int(group), mask)
+            ridge = ((systems.ridge[some] @ mask) / mask.sum())[:, None]
+            part = (residual[some] @ V.T) / (ridge + values)
+            out[some] = (residual[some] - part @ V) / ridge
+        return out
+
+
+def solve(
+    product: Product, systems: Systems, landmarks: Landmarks, tolerance: float, start: Singles | None = None
+) -> Solved:  # fmt: skip
+    """Solve all systems.
+
+    Parameters
+    ----------
+    product : multiplies vectors (m, n) by the kernel.
+    landmarks : of the kernel.
+    tolerance : of the gap, as a share of the loss.
+    start : (m, n) coefficients to begin from; None for zeros.
+    """
+    m = len(systems.y)
+    out = Solved(np.zeros_like(systems.y), np.zeros(m, np.int64), np.zeros(m, np.bool_))
+    some = np.arange(m)
+    a = np.zeros_like(systems.y) if start is None else start * systems.mask
+    rho = systems.y - (_times(product, systems, a) if start is not None else 0.0)
+    z = landmarks.apply(systems, rho)
+    direction, size = z.copy(), _dot(rho, z)
+    for passes in range(MAX_PASSES + 1):
+        # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
+        done = _dot(rho / systems.ridge, rho) <= tolerance * _dot(systems.ridge * a, a)
+        if passes == MAX_PASSES:
+            out.a[some] = a
+            break
+        if done.any():
+            ended, left = some[done], np.flatnonzero(~done)
+            out.a[ended], out.passes[ended], out.converged[ended] = a[done], passes, True
+            some, systems, a, rho = some[left], systems.at(left), a[left], rho[left]
+            direction, size = direction[left], size[left]
+            if not len(some):
+                break
+        image = _times(product, systems, direction)
+        step = size / np.maximum(_dot(direction, image), 1e-300)
+        a += step[:, None].astype(np.float32) * direction
+        rho -= step[:, None].astype(np.float32) * image
+        z = landmarks.apply(systems, rho)
+        before, size = size, _dot(rho, z)
+        direction = z + (size / np.maximum(before, 1e-300))[:, None].astype(np.float32) * direction
+        out.passes[some] = passes + 1
+        beat(passes)
+    return out
+
+
+def _times(product: Product, systems: Systems, vectors: Singles) -> Singles:
+    """The matrix of each system times its vector."""
+    return np.asarray(product(vectors) * systems.mask + systems.ridge * vectors)
+
+
+def _dot(a: Singles, b: Singles) -> Floats:
+    """Products (m,) float64 of the rows of both."""
+    return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))

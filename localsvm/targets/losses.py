@@ -1,0 +1,132 @@
+"""Losses of values: what a prediction t of a value y costs, and what that means for a dual problem.
+
+With r = y - t, tau a level from 0 to 1, and w the larger part:
+
+    least-squares                 r^2
+    quantile                      tau r where r > 0, (tau - 1) r else (pinball loss)
+    expectile                     tau r^2 where r > 0, (1 - tau) r^2 else
+    absolute                      |r|
+    epsilon-insensitive           max(|r| - epsilon, 0)
+    squared-epsilon-insensitive   max(|r| - epsilon, 0)^2
+    huber                         r^2 up to |r| = epsilon, epsilon (2 |r| - epsilon) beyond
+
+The dual of min_f 1/2 |f|^2 + sum_i C_i L(y_i, f(x_i)) is that of csrc/smo.h (shared METHODS: Steinwart and Christmann
+2008, chapter 11; Farooq and Steinwart 2017 for expectiles).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE = "least-squares", "quantile", "expectile", "absolute"
+INSENSITIVE, SQUARED_INSENSITIVE, HUBER = "epsilon-insensitive", "squared-epsilon-insensitive", "huber"
+LOSSES = (LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE, INSENSITIVE, SQUARED_INSENSITIVE, HUBER)
+LEVELLED = (QUANTILE, EXPECTILE)  # losses that have a level
+WITH_EPSILON = (INSENSITIVE, SQUARED_INSENSITIVE, HUBER)
+SQUARED = (LEAST_SQUARES, EXPECTILE, SQUARED_INSENSITIVE)  # without bounds of the coefficients
+MEAN_STEPS, MEAN_ENOUGH = 100, 1e-12  # of the search for an expectile
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Numbers of the dual problem for rows of cost 1: bounds of the coefficients, and their terms; see csrc/smo.h.
+
+    Bounds are C times, and the quadratic parts 1 / C times, what they are for C = 1.
+
+    Attributes
+    ----------
+    low, high : bounds, minus and plus infinity for none.
+    e, plus, minus : of the term.
+    """
+
+    low: float
+    high: float
+    e: float = 0.0
+    plus: float = 0.0
+    minus: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """True where there is no term."""
+        return self.e == self.plus == self.minus == 0.0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of values.
+
+    Attributes
+    ----------
+    name : one of LOSSES.
+    level : tau of a quantile or an expectile.
+    epsilon : in units of the values; of those losses that have one.
+    """
+
+    name: str
+    level: float = 0.5
+    epsilon: float = 0.0
+
+    def __call__(self, r: Values) -> Values:
+        """The loss of residuals r = y - t, of any shape."""
+        size = np.abs(r)
+        if self.name in LEVELLED:
+            side = np.where(r > 0.0, self.level, 1.0 - self.level)
+            return np.asarray(side * (size if self.name == QUANTILE else np.square(r)))
+        if self.name == HUBER:
+            inside = np.minimum(size, self.epsilon)
+            return np.asarray(inside * (2.0 * size - inside))
+        if self.name in (INSENSITIVE, SQUARED_INSENSITIVE):
+            size = np.maximum(size - self.epsilon, 0.0)
+        return np.asarray(size if self.name in (ABSOLUTE, INSENSITIVE) else np.square(size))
+
+    @property
+    def dual(self) -> Dual:
+        """Numbers of the dual problem, for rows of cost 1."""
+        infinite, tau = float("inf"), self.level
+        if self.name == QUANTILE:
+            return Dual(tau - 1.0, tau)
+        if self.name == EXPECTILE:
+            return Dual(-infinite, infinite, plus=0.5 / tau, minus=0.5 / (1.0 - tau))
+        if self.name == ABSOLUTE:
+            return Dual(-1.0, 1.0)
+        if self.name == INSENSITIVE:
+            return Dual(-1.0, 1.0, e=self.epsilon)
+        if self.name == HUBER:
+            return Dual(-2.0 * self.epsilon, 2.0 * self.epsilon, plus=0.5, minus=0.5)
+        return Dual(
+            -infinite, infinite, e=self.epsilon if self.name == SQUARED_INSENSITIVE else 0.0, plus=0.5, minus=0.5
+        )
+
+    def constant(self, y: Values, weight: Values) -> float:
+        """The value that is best for all rows, sum_i w_i L(y_i, c): their mean, quantile or expectile.
+
+        Of losses with an epsilon it is the median, or the mean where they are squared. y, weight : (n,), n > 0.
+        """
+        if self.name == EXPECTILE:
+            return _expectile(y, weight, self.level)
+        if self.name in (QUANTILE, ABSOLUTE, INSENSITIVE, HUBER):
+            return quantile(y, weight, self.level)
+        return float(y @ weight / weight.sum())
+
+
+def quantile(y: Values, weight: Values, level: float) -> float:
+    """The smallest of the values y (n,) up to which there is at least a share `level` of the weight (n,)."""
+    order = np.argsort(y, kind="stable")
+    reached = np.cumsum(weight[order])
+    return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
+
+
+def _expectile(y: Values, weight: Values, level: float) -> float:
+    """The c at which tau sum w (y - c)_+ = (1 - tau) sum w (c - y)_+: a mean whose weights depend on it."""
+    c = float(y @ weight / weight.sum())
+    for _ in range(MEAN_STEPS):
+        own = weight * np.where(y > c, level, 1.0 - level)
+        before, c = c, float(y @ own / own.sum())
+        if abs(c - before) <= MEAN_ENOUGH * (1.0 + abs(c)):
+            break
+    return c
