@@ -9,9 +9,10 @@ from typing import Any
 MARK, VALUE = "\x1e", "\x1f"  # around an option, and before its value
 # the command line's names, where they are not the field with dashes before
 SHORT = {
-    "class_weights": "-w", "cell_size": "-c", "clusters": "-K", "common": "--lambda", "cost": "-C", "folds": "-v",
-    "epsilon": "-p", "gamma": "-g", "ids": "--id-column", "jobs": "-j", "kernel": "-t", "landmarks_count": "-L", "method": "-m",
-    "partition": "-P", "probability": "-b", "quiet": "-q", "scoring": "--score", "solver": "-s", "tolerance": "-e",
+    "class_weights": "-w", "cell_size": "-c", "clusters": "-K", "common": "--lambda", "cost": "-C", "epsilon": "-p",
+    "folds": "-v", "gamma": "-g", "ids": "--id-column", "jobs": "-j", "kernel": "-t", "landmarks_count": "-L",
+    "method": "-m", "partition": "-P", "probability": "-b", "quiet": "-q", "scoring": "--score", "solver": "-s",
+    "tolerance": "-e",
 }  # fmt: skip
 LONG = {name: f"--{name.replace('_', '-')}" for name in SHORT} | {
     "class_weights": "", "common": "", "ids": "", "landmarks_count": "--n-landmarks", "scoring": "",

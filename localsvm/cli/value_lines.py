@@ -64,11 +64,11 @@ def value_score_text(score: ValueScore) -> str:
         return ""
     report, levels = score.as_dict(), levels_of(score.target)
     if score.target.score in ("pinball", "expectile"):
-        lines = [
-            f"{NAMES[report['score']].capitalize()} at {level} = {loss:g} ({below:.2%} of {score.total:,} values are not above)"
+        name = NAMES[report["score"]].capitalize()
+        return "\n".join(
+            f"{name} at {level} = {loss:g} ({below:.2%} of {score.total:,} values are not above)"
             for level, loss, below in zip(levels, report["loss"], report["below"], strict=True)
-        ]
-        return "\n".join(lines)
+        )
     mean = "" if report["score"] != "mae" else f"\nMean absolute error = {report['loss'][0]:g} (regression)"
     correlation = report["squared_correlation"][0]
     return (

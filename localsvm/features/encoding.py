@@ -146,6 +146,18 @@ class ManyLevels:
 
 
 @dataclass(frozen=True)
+class LevelMeans(ManyLevels):
+    """A column of many levels where values are predicted: how frequent each is, and the mean value of its rows."""
+
+    kind: ClassVar[str] = "means"
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return [f"{self.name}: mean of the values", f"{self.name}: frequency"]
+
+
+@dataclass(frozen=True)
 class Dates:
     """A column of dates (ISO 8601): year, month (1 to 12), weekday (0 is Monday) and hour, those that vary.
 
@@ -194,7 +206,7 @@ def parts_of(text: str) -> tuple[float, ...] | None:
 
 
 Coding = Number | FewLevels | Ordinal | ManyLevels | Dates
-KINDS: dict[str, Any] = {each.kind: each for each in (Number, FewLevels, Ordinal, ManyLevels, Dates)}
+KINDS: dict[str, Any] = {each.kind: each for each in (Number, FewLevels, Ordinal, ManyLevels, LevelMeans, Dates)}
 
 
 @dataclass(frozen=True)
@@ -293,7 +305,7 @@ def _coding(state: dict[str, Any]) -> Coding:
         raise ValueError("a level occurs twice")
     if kind is Ordinal:
         state["fill"] = _finite(state["fill"])
-    if kind is ManyLevels:
+    if issubclass(kind, ManyLevels):
         state["values"] = tuple(tuple(_finite(v) for v in row) for row in state["values"])
         if len(state["values"]) != len(state["levels"]) + 1 or len({len(row) for row in state["values"]}) != 1:
             raise ValueError("values and levels differ")

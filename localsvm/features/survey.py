@@ -22,6 +22,7 @@ from localsvm.features.encoding import (
     Encoding,
     FewLevels,
     Floats,
+    LevelMeans,
     ManyLevels,
     Number,
     Ordinal,
@@ -106,22 +107,25 @@ class NumberSurvey:
 
 @dataclass
 class LevelSurvey:
-    """A column of text: its levels, and how many rows of each label and fold each has."""
+    """A column of text: its levels, and how many rows of each label and fold each has, and the sum of their values."""
 
     rows: int = 0
     _place: dict[str, int] = field(default_factory=dict)
     _keys: list[NDArray[np.int64]] = field(default_factory=list)
     _counts: list[NDArray[np.int64]] = field(default_factory=list)
+    _sums: list[Floats] = field(default_factory=list)
     _waiting: int = 0
 
-    def add(self, column: Levels, labels: Codes, folds: Codes) -> None:
-        """Take in rows (n,) with the numbers of their labels and folds."""
+    def add(self, column: Levels, labels: Codes, folds: Codes, values: Floats | None = None) -> None:
+        """Take in rows (n,) with the numbers of their labels and folds, or with the values to predict."""
         place = self._place
         numbers = np.asarray([place.setdefault(name, len(place)) for name in column.names] + [-1], np.int64)
         key = ((numbers[column.codes] + 1) << (FOLD_BITS + LABEL_BITS)) | (labels.astype(np.int64) << FOLD_BITS) | folds
-        keys, counts = np.unique(key, return_counts=True)
+        keys, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
         self._keys.append(keys)
         self._counts.append(counts)
+        if values is not None:
+            self._sums.append(_summed(values, inverse, len(keys)))
         self.rows, self._waiting = self.rows + len(key), self._waiting + len(keys)
         if self._waiting > MERGED:
             self._merge()
@@ -129,6 +133,8 @@ class LevelSurvey:
     def _merge(self) -> None:
         keys, inverse = np.unique(np.concatenate(self._keys), return_inverse=True)
         total = np.bincount(inverse.reshape(-1), np.concatenate(self._counts), len(keys)).astype(np.int64)
+        if self._sums:
+            self._sums = [_summed(np.concatenate(self._sums), inverse, len(keys))]
         self._keys, self._counts, self._waiting = [keys], [total], 0
 
     @property
@@ -167,17 +173,33 @@ class LevelSurvey:
         labels : the class of each number of a label.
         """
         self._merge()
-        keys, counts = self._keys[0], self._counts[0]
+        table = np.zeros((FOLDS, len(self._place) + 1, classes), np.int64)
+        fold, level, label = self._places()
+        np.add.at(table, (fold, level, labels[label]), self._counts[0])
+        return table
+
+    def sums(self) -> Floats:
+        """Sums (FOLDS, levels + 1) of the values to predict, of each fold and level."""
+        self._merge()
+        table = np.zeros((FOLDS, len(self._place) + 1))
+        fold, level, _ = self._places()
+        np.add.at(table, (fold, level), self._sums[0])
+        return table
+
+    def _places(self) -> tuple[Codes, Codes, Codes]:
+        """Fold, rank of the level (ascending, and at last missing), and label of each key."""
+        keys = self._keys[0]
         order = np.empty(len(self._place) + 1, np.int64)
         for rank, name in enumerate(self.names):
             order[self._place[name] + 1] = rank
         order[0] = len(self._place)
-        table = np.zeros((FOLDS, len(self._place) + 1, classes), np.int64)
         label = (keys >> FOLD_BITS) & ((1 << LABEL_BITS) - 1)
-        np.add.at(
-            table, (keys & ((1 << FOLD_BITS) - 1), order[keys >> (FOLD_BITS + LABEL_BITS)], labels[label]), counts
-        )
-        return table
+        return keys & ((1 << FOLD_BITS) - 1), order[keys >> (FOLD_BITS + LABEL_BITS)], label
+
+
+def _summed(values: Floats, places: Codes, count: int) -> Floats:
+    """Sums (count,) of the values at each place."""
+    return np.asarray(np.bincount(places.reshape(-1), values, count), np.float64)
 
 
 def _tells(values: int, rows: int, labels: Codes) -> bool:
@@ -241,18 +263,23 @@ class Survey:
     def __init__(self, seed: int, blocks: int | None = None) -> None:
         sequence = np.random.SeedSequence(seed, spawn_key=(1 << 20,))
         self.folds = RowFolds(int(sequence.generate_state(1, np.uint64)[0]), blocks)
-        self.rows = 0
+        self.rows, self._of_values = 0, False
         self._numbers: dict[str, NumberSurvey] = {}
         self._levels: dict[str, LevelSurvey] = {}
 
-    def add(self, table: Table, names: Sequence[str], labels: Codes, group: NDArray[np.int64] | None) -> None:
+    def add(
+        self, table: Table, names: Sequence[str], labels: Codes, group: NDArray[np.int64] | None,
+        values: Floats | None = None,
+    ) -> None:  # fmt: skip
         """Take in a block of rows.
 
         Parameters
         ----------
         names : of the columns that may be features.
         labels, group : (n,) numbers of the rows' labels and groups.
+        values : (n,) to predict; None for classes.
         """
+        self._of_values = values is not None
         keys = hashed(np.arange(self.rows, self.rows + table.rows), self.folds.key ^ 1)
         folds = self.folds.of(self.rows, table.rows, group)
         self.rows += table.rows
@@ -262,7 +289,7 @@ class Survey:
                 survey.add(table.numbers[name], keys)
                 survey.note_labels(table.numbers[name], labels)
             else:
-                self._levels.setdefault(name, LevelSurvey()).add(table.levels[name], labels, folds)
+                self._levels.setdefault(name, LevelSurvey()).add(table.levels[name], labels, folds, values)
 
     def tells_all(self, name: str, labels: Codes) -> bool:
         """True where a column says what the label is, by few values; labels: the class of each number of a label."""
@@ -319,11 +346,37 @@ class Survey:
         counts = column.counts(labels * 0 if many else labels, 1 if many else classes)
         if encode == "ordinal":
             return "", Ordinal(name, levels, _median_code(counts.sum(axis=(0, 2))[:-1]))
+        if self._of_values:
+            return "", _means(name, levels, counts[..., 0], column.sums(), others)
         whole = statistics(counts.sum(axis=0), classes)
         frequency = np.broadcast_to(whole[:, -1:], (FOLDS, len(whole), 1))  # says nothing of labels
         left = counts.sum(axis=0) - counts
         others[name] = np.concatenate([np.stack([statistics(each, classes)[:, :-1] for each in left]), frequency], 2)
         return "", ManyLevels(name, levels, tuple(map(tuple, whole.tolist())))
+
+
+def _means(
+    name: str, levels: tuple[str, ...], rows: NDArray[np.int64], sums: Floats, others: dict[str, Floats]
+) -> LevelMeans:
+    """Coding of a column of many levels by the mean of the values; others : gets what other folds say.
+
+    rows, sums : (FOLDS, levels + 1) of the values.
+    """
+    every = rows.sum(axis=0), sums.sum(axis=0)
+    whole = mean_statistics(*every)
+    left = [mean_statistics(every[0] - own, every[1] - total)[:, :1] for own, total in zip(rows, sums, strict=True)]
+    frequency = np.broadcast_to(whole[:, -1:], (FOLDS, len(whole), 1))  # says nothing of the values
+    others[name] = np.concatenate([np.stack(left), frequency], 2)
+    return LevelMeans(name, levels, tuple(map(tuple, whole.tolist())))
+
+
+def mean_statistics(rows: NDArray[np.int64], sums: Floats) -> Floats:
+    """Smoothed means of the values, and log10 of the rows: (levels + 1, 2).
+
+    rows, sums : (levels + 1,) of the values.
+    """
+    mean = sums.sum() / max(1, rows.sum())
+    return np.column_stack([(sums + SMOOTHING * mean) / (rows + SMOOTHING), np.log10(1.0 + rows)])
 
 
 def date_survey(levels: Sequence[str], missing: int, rows: int) -> DateSurvey | None:

@@ -1,7 +1,8 @@
 """Learns a metric from labelled rows: stochastic steps on the leave-one-out loss of kernel ridge regression.
 
 Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
-leave-one-out values, or of the mean square of their residuals (solvers/_ridge.pyx), by Adam (Kingma and Ba 2015). The iterates of the last part are averaged.
+leave-one-out values, or of the mean square of their residuals (solvers/_ridge.pyx), by Adam (Kingma and Ba 2015). The
+iterates of the last part are averaged.
 The kernel is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a
 factor on the metric and the ridge are learned along.
 """

@@ -60,12 +60,14 @@ class TableRows:
     Attributes
     ----------
     kept : what the model knows of its table.
+    of_values : whether the column of labels has values.
     """
 
     kept: Mapping[str, Any]
     labels: NDArray[np.float64]
     classes: Mapping[str, Any] | None
     encoding: Encoding
+    of_values: bool = False
 
     @classmethod
     def of(cls, config: Mapping[str, Any], labels: NDArray[np.float64], width: int) -> TableRows | None:
@@ -94,7 +96,7 @@ class TableRows:
         sound = sound and kept["delimiter"] not in '"\r\n\0'
         if not sound or len(encoding.names) != width:
             raise Unsound("/@config: the option table does not fit the features and labels")
-        return cls(kept, labels, classes, encoding)
+        return cls(kept, labels, classes, encoding, "values" in config)
 
     @property
     def columns(self) -> list[str]:
@@ -123,7 +125,8 @@ class TableRows:
         form = TableForm(
             None if usual else kept["delimiter"], kept["header"], tuple(kept["missing"]), kind=_kind_of(path)
         )  # fmt: skip
-        known = kept["kinds"] | dict.fromkeys([kept["label"], *kept["ids"]], _csv.LEVEL)
+        texts = kept["ids"] if self.of_values else [kept["label"], *kept["ids"]]
+        known = kept["kinds"] | dict.fromkeys(texts, _csv.LEVEL)
         with open_table(path, form, known=known) as reader:
             names = reader.layout.names
             if not kept["header"] and len(names) != len(kept["names"]):
@@ -141,7 +144,10 @@ class TableRows:
             for coding in self.encoding.codings:
                 notes.count(coding.name, unknown(coding, table))
             notes.absent |= {each for each in ids if each not in table.levels}
-            y = self._labels(table.levels[label]) if label in table.levels else np.full(table.rows, np.nan)
+            if label in table.levels:
+                y = self._labels(table.levels[label])
+            else:
+                y = table.numbers.get(label, np.full(table.rows, np.nan))
             texts = [table.levels[each].texts() if each in table.levels else [""] * table.rows for each in ids]
             X = self.encoding.apply(table)  # float64, see Chain.apply
             yield Dataset(X, y, name=name, ids=list(zip(*texts, strict=True)) if texts else None)

@@ -42,7 +42,8 @@ def engine_of_table(
     ------
     DataError, RunError : as of `TrainingTable.look`; the workers do not see the file.
     """
-    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks)
+    of_values = config.of_values
+    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, of_values)
     table.look(jobs, keep=False)
     parts, encoder = table.parts(part_bytes([path], cluster.cores)), table.encoder
     of_labels = [_only(part, encoder.label) for part in parts]
@@ -55,7 +56,8 @@ def engine_of_table(
 
 def _only(part: TablePart, column: str) -> TablePart:
     """The part, of which one column is read."""
-    kinds = tuple(int(_csv.LEVEL) if name == column else int(_csv.SKIP) for name in part.layout.names)
+    pairs = zip(part.layout.names, part.layout.kinds, strict=True)
+    kinds = tuple(kind if name == column else int(_csv.SKIP) for name, kind in pairs)
     return replace(part, layout=replace(part.layout, kinds=kinds))
 
 

@@ -25,14 +25,14 @@ class RowEncoder:
     Attributes
     ----------
     name, label : of the file, for messages, and of the column of labels.
-    values : the label that each text stands for.
+    values : the label that each text stands for; None where the column has the values to predict.
     encoding, folds : what levels become, and of which rows their statistics are.
     shift : of the features; None for none.
     """
 
     name: str
     label: str
-    values: Mapping[str, float]
+    values: Mapping[str, float] | None
     encoding: Encoding
     folds: RowFolds
     shift: Shift | None = None
@@ -40,7 +40,7 @@ class RowEncoder:
     def labelled(self, tables: Iterable[Table]) -> Iterator[Table]:
         """The rows that have a label, of each block."""
         for table in tables:
-            labelled = table.levels[self.label].codes >= 0
+            labelled = has_label(table, self.label)
             yield table if labelled.all() else table.taken(labelled)
 
     def features(self, table: Table, first: int, group: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
@@ -52,9 +52,21 @@ class RowEncoder:
 
         DataError for a label that is new: the file changed since it was surveyed.
         """
+        return Dataset(shifted(X, self.shift), self._labels(table), shift=self.shift, name=self.name)
+
+    def _labels(self, table: Table) -> NDArray[np.float64]:
+        if self.values is None:
+            return table.numbers[self.label]
         column = table.levels[self.label]
         try:
             values = np.asarray([self.values[text] for text in column.names])
         except KeyError:
             raise DataError(CHANGED.format(path=self.name)) from None
-        return Dataset(shifted(X, self.shift), values[column.codes], shift=self.shift, name=self.name)
+        return values[column.codes]
+
+
+def has_label(table: Table, label: str) -> NDArray[np.bool_]:
+    """Mask (n,) of the rows that have a label, or a value to predict, in this column."""
+    if label in table.numbers:
+        return ~np.isnan(table.numbers[label])
+    return table.levels[label].codes >= 0

@@ -27,7 +27,7 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
-from localsvm.runs.preparation.row_encoder import RowEncoder
+from localsvm.runs.preparation.row_encoder import RowEncoder, has_label
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
@@ -86,6 +86,7 @@ class TrainingTable:
     seed, shifts : of the folds of target statistics; whether features may have origins.
     blocks : whether these folds are stretches of consecutive rows; else they are at random.
     note : called with messages on what was found.
+    of_values : whether values are predicted; else classes.
 
     Attributes
     ----------
@@ -97,12 +98,13 @@ class TrainingTable:
 
     def __init__(
         self, path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None],
-        blocks: bool = False,
+        blocks: bool = False, of_values: bool = False,
     ) -> None:  # fmt: skip
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
         self._seed, self._blocks = seed, blocks
         self._survey = Survey(seed)
         self._labels, self._groups = _Labels(), _Groups()
+        self._of_values = of_values
         self._held: list[Table] | None = None
         self._unlabelled, self._kept_rows = 0, list[NDArray[np.bool_]]()
         self.shift: Shift | None = None
@@ -156,9 +158,9 @@ class TrainingTable:
             raise DataError(f"stdin: {opt.folds('blocks')} reads a table twice; write it to a file first")
         with open_table(self.name, self._options.form, self._texts) as source:
             label = _label_of_or_error(source, self._options)
-            known = {label: int(_csv.LEVEL)}
+            known = {label: source.layout.kinds[source.layout.names.index(label)]}
         with open_table(self.name, self._options.form, known=known) as source:
-            return sum(int(np.count_nonzero(block.levels[label].codes >= 0)) for block in source.blocks(jobs)) or 1
+            return sum(int(np.count_nonzero(has_label(block, label))) for block in source.blocks(jobs)) or 1
 
     def _pass(self, jobs: int, budget: Budget) -> list[NDArray[np.float64]]:
         """Survey all rows, and decide labels and encoding; the weights of the blocks, where there is such a column."""
@@ -176,7 +178,9 @@ class TrainingTable:
                 group = None if options.group is None else self._groups.add(table, options.group, self.name, self.rows)
                 if options.weight is not None:
                     factors.append(self._weights(table, options.weight))
-                self._survey.add(table, features, self._labels.add(table.levels[label]), group)
+                values = table.numbers[label] if self._of_values else None
+                codes = self._labels.add(table.levels[label]) if values is None else np.zeros(table.rows, np.int64)
+                self._survey.add(table, features, codes, group, values)
         self._settle(source.layout, label, features)
         return factors
 
@@ -184,8 +188,11 @@ class TrainingTable:
         """Decide labels and encoding, after the pass."""
         options, silent = self._options, dict[str, list[str]]()
         self._check_labelled(label)
-        self.labels, self.classes = self._labels.settled(self.name, label)
-        codes = self._labels.classes
+        if self._of_values:
+            self.labels, self.classes, codes = np.empty(0), None, np.zeros(1, np.int64)
+        else:
+            self.labels, self.classes = self._labels.settled(self.name, label)
+            codes = self._labels.classes
         self.encoding = self._survey.encoding(
             features, codes, options.encode, options.dates, lambda name, why: silent.setdefault(why, []).append(name)
         )
@@ -202,9 +209,11 @@ class TrainingTable:
             raise DataError(
                 f"{self.name}: {self.width:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns"
             )
-        self._encoder = RowEncoder(self.name, label, self._labels.value, self.encoding, self._survey.folds)
+        known = None if self._of_values else self._labels.value
+        self._encoder = RowEncoder(self.name, label, known, self.encoding, self._survey.folds)
         self.kept = description_of(self.encoding, layout, label, options.ids)
-        self._tell_alone(label)
+        if not self._of_values:
+            self._tell_alone(label)
 
     def _tell_alone(self, label: str) -> None:
         """Note a column of levels each of which has one class alone: it may be the label's copy."""
@@ -281,11 +290,17 @@ class TrainingTable:
     def _texts(self, names: tuple[str, ...], header: bool) -> set[str]:
         """Columns that are read as text whatever they hold."""
         label = label_of(self._options.label, names, header)
-        return {*self._options.ids, *(name for name in (label, self._options.group) if name is not None)}
+        texts = (self._options.group,) if self._of_values else (label, self._options.group)
+        return {*self._options.ids, *(name for name in texts if name is not None)}
 
     def _label_column(self, source: TableSource) -> str:
         names, asked = source.layout.names, self._options.label
         label = _label_of_or_error(source, self._options)
+        if self._of_values and source.layout.kinds[names.index(label)] != _csv.NUMBER:
+            what = f"column {label!r} has text, and values to predict are numbers"
+            raise DataError(
+                f"{source.name}: {what}; name another column by {opt.label('NAME')}, or leave {opt.loss} out"
+            )
         if not source.layout.header:
             self._note(f"the table has no header; its columns are called 1 to {len(names)}, and {label} has the labels")
         also = [name for name in names if asked is None and source.layout.header and name.lower() in LABELS]
@@ -311,7 +326,7 @@ class TrainingTable:
 
     def _labelled(self, table: Table, label: str) -> Table:
         """The rows that have a label. DataError for the first row without, unless such rows are left out."""
-        labelled = table.levels[label].codes >= 0
+        labelled = has_label(table, label)
         self._kept_rows.append(labelled)
         self._unlabelled += int(np.count_nonzero(~labelled))
         if not self._options.drops and not labelled.all():

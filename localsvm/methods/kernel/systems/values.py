@@ -1,9 +1,9 @@
 """The problems of a cell whose loss is one of values, over one kernel.
 
-A model is f(x) = c + sum_i a_i k(x, x_i). Its constant c is what is best for the rows that it is trained on, if it looks
-at nothing else: their mean, or their quantile. So far from all rows a cell answers with its own constant. The sum is
-the solution of the dual problem of csrc/smo.h for y - c: least squares by conjugate gradients, all folds and costs
-together (solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
+A model is f(x) = c + sum_i a_i k(x, x_i). Its constant c is the best one for the rows that it is trained on: their
+mean, or their quantile. So far from all rows a cell answers with its own constant. The sum is the solution of the dual
+problem of csrc/smo.h for y - c: least squares by conjugate gradients, all folds and costs together
+(solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ValueStart(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The rows (n,) that a job is about: values after its constant, and weights; both 0 where the fold holds them out."""
+    """The rows (n,) of a job: values without its constant, and weights; both are 0 where the fold holds a row out."""
 
     y: Floats
     weight: Floats
