@@ -61,11 +61,11 @@ class Divided:
 
     @property
     def labels(self) -> NDArray[np.float64]:
-        return self.prepared.labels
+        return self.prepared.observed.labels
 
     @property
-    def class_rows(self) -> list[int]:
-        return self.prepared.class_rows
+    def class_rows(self) -> tuple[int, ...]:
+        return self.prepared.observed.class_rows
 
     def as_dict(self) -> dict[str, Any]:
         return self.prepared.as_dict()
@@ -91,9 +91,7 @@ def divide(
     observer = observer or Silent()
     engine = engine_of(source, config, ALONE, memory)
     prepared = prepare(engine, Asked(config, file, given), ALONE, Clock(observer), observer)
-    trainer = CellTrainer(
-        prepared.config, prepared.cells, prepared.measured, prepared.labels, prepared.class_rows
-    )  # fmt: skip
+    trainer = CellTrainer(prepared.config, prepared.cells, prepared.measured, prepared.observed)
     collector = _Collector(trainer)
     for _ in prepared.engine.work(prepared.cells, collector, range(prepared.cells.count), None, None):
         pass

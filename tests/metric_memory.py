@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from cell_memory import peak, random_data
+from selecting import observed_of
 
 from localsvm.data.blocks.dataset import is_dense, size_of
 from localsvm.engines.memory import Memory
@@ -54,10 +55,12 @@ def main() -> None:
     metric, kind, *numbers = sys.argv[1:]
     rows, columns, entries, jobs = map(int, numbers)
     config = TrainingConfig(metric=metric, scale="none")
-    measuring.measure(random_data(kind, 300, 50, min(entries, 20)), config, Threads(1))  # modules are imported
+    few = random_data(kind, 300, 50, min(entries, 20))
+    measuring.measure(few, observed_of(few.y), config, Threads(1))  # modules are imported
     data = random_data(kind, rows, columns, entries)
+    observed = observed_of(data.y)
     with Threads(jobs) as threads:
-        Demand(Memory(data, Asked(UNBOUNDED.bytes)), config, threads).metric(np.unique(data.y))
+        Demand(Memory(data, Asked(UNBOUNDED.bytes)), config, threads).metric(observed)
     ranks = Ranks.fit(np.asarray(data.X)) if tries_ranks(config, is_dense(data.X), columns) else None
     held = size_of(data.X) + data.y.nbytes
     gc.collect()
@@ -65,7 +68,7 @@ def main() -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
     with Threads(jobs) as threads:
-        measured = measuring.measure(data, config, threads, ranks)
+        measured = measuring.measure(data, observed, config, threads, ranks)
         if measured.metric is not None and ranks is None:  # rows with ranks are another phase
             measured.metric.apply(data.X, in_place=True)
     print(Asked.need, held + peak() - before)

@@ -13,6 +13,7 @@ from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Scores
 from localsvm.selection.folds import stratified
 from localsvm.selection.search import Search
+from localsvm.targets.base import Observed
 from localsvm.targets.classification import Classification
 
 
@@ -22,6 +23,12 @@ def examples(n: int = 150, d: int = 3, classes: int = 2, seed: int = 0) -> tuple
     X = rng.standard_normal((n, d)).astype(np.float32)
     value = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.2 * rng.standard_normal(n)
     return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes)).astype(np.float64)
+
+
+def observed_of(y: np.ndarray) -> Observed:
+    """What a run finds of these labels of classes."""
+    labels, rows = np.unique(y, return_counts=True)
+    return Observed.of_classes(labels, rows.tolist())
 
 
 def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:

@@ -9,6 +9,7 @@ import pytest
 from command_line import invoke
 from dividing import divide
 from scipy import sparse
+from selecting import observed_of
 from sklearn.metrics import log_loss
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
@@ -115,7 +116,7 @@ def test_single_rows_are_no_news(tmp_path: Path) -> None:
 def test_a_metric_is_told_of_by_rows_without_copies_among_the_learned(asked: str) -> None:
     data = twice()
     data.y = np.where(data.X[:, 0] > 0, 1.0, -1.0)  # type: ignore[index]
-    measured = measure(data, TrainingConfig(methods()["svm"](), metric=asked), ALONE)
+    measured = measure(data, observed_of(data.y), TrainingConfig(methods()["svm"](), metric=asked), ALONE)
     assert measured.fresh is not None and 0.15 < measured.fresh.mean() < 0.25
     np.testing.assert_array_equal(measured.fresh[:ROWS], measured.fresh[ROWS:])
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from command_line import error, invoke
 from scipy import sparse
+from selecting import observed_of
 
 from localsvm.cli.metric_report import geometry_text
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
@@ -129,8 +130,8 @@ def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(measuring, "choose", Mock(side_effect=AssertionError("a metric was tried")))
     monkeypatch.setattr(measuring, "_labelled", Mock(side_effect=AssertionError("a metric was tried")))
     X, y = wide()
-    measured = measure(Dataset(X, y), TrainingConfig(), ALONE)
-    assert measured.metric is None and measuring_bytes(X, TrainingConfig(), 2, 4) == 0
+    measured = measure(Dataset(X, y), observed_of(y), TrainingConfig(), ALONE)
+    assert measured.metric is None and measuring_bytes(X, TrainingConfig(), observed_of(y), 4) == 0
     values = []
     for metric in (None, "none"):
         X, y = wide()
@@ -148,11 +149,11 @@ def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_wide_rows_are_those_of_many_values_in_a_sample() -> None:
     few = sparse.csr_array(np.ones((40, 20_000), np.float32))  # its samples are small
-    assert measuring.untried(few.shape, 2) == ""
-    assert measuring.untried((1 << 27, 1400), 3) == "too many classes to try one"
-    assert measuring.untried((1 << 20, 1500), 2) == "too many columns to try one"
-    assert measuring.untried((1 << 20, 1400), 100) == ""
-    assert measuring.untried((1 << 27, 28), 2) == ""
+    assert measuring.untried(few.shape, observed_of(np.arange(2))) == ""
+    assert measuring.untried((1 << 27, 1400), observed_of(np.arange(3))) == "too many classes to try one"
+    assert measuring.untried((1 << 20, 1500), observed_of(np.arange(2))) == "too many columns to try one"
+    assert measuring.untried((1 << 20, 1400), observed_of(np.arange(100))) == ""
+    assert measuring.untried((1 << 27, 28), observed_of(np.arange(2))) == ""
 
 
 @pytest.mark.parametrize("labels", ["one class", "values"])
@@ -172,11 +173,12 @@ def test_rows_without_classes_are_divided_as_without(labels: str, tmp_path: Path
 def test_less_memory_takes_fewer_threads_and_then_names_the_remedy(file: Path, tmp_path: Path) -> None:
     X, y = rows(6000, 40)
     config = TrainingConfig(POINT)
-    need = [measuring_bytes(X, config, 2, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
+    observed = observed_of(y)
+    need = [measuring_bytes(X, config, observed, count) + X.nbytes + 16 * len(y) for count in (1, 2, 3)]
     room = UNBOUNDED.bytes - UNBOUNDED.room
     with Threads(3) as threads:
         engines = [Memory(Dataset(X, y), Budget(room + bytes)) for bytes in need]
-        counts = [Demand(engine, config, threads).metric(np.unique(y)) for engine in engines]
+        counts = [Demand(engine, config, threads).metric(observed) for engine in engines]
     assert counts == [1, 2, 3] and need[0] < need[1] < need[2]
     write(tmp_path / "rows", X, y)
     line = ("train", "-g", 1, "-C", 1, "-P", "voronoi", "-c", 100, "-j", 1, "--memory", "128M")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from parts_of_text import Parts
 from scipy import sparse
+from selecting import observed_of
 
 from localsvm.cli.group import lsvm
 from localsvm.data.blocks.dataset import Dataset, as_examples
@@ -90,7 +91,7 @@ def test_the_loss_of_a_mean_is_the_sum_of_squared_hinges(values: np.ndarray, see
     shares = rng.dirichlet(np.ones(3))
     mean = averaging._mean(values, shares)
     np.testing.assert_allclose(mean, sum(s * v for s, v in zip(shares, values, strict=True)))
-    assert averaging._loss(mean, Y, weight) == pytest.approx(loss(mean, Y, weight))
+    assert averaging._hinge(mean, Y, weight) == pytest.approx(loss(mean, Y, weight))
 
 
 def halves(n: int) -> np.ndarray:
@@ -102,11 +103,11 @@ def test_greedy_weights_are_near_the_best_ones_of_a_grid() -> None:
     Y, weight = rng.choice([-1.0, 1.0], (600, 1)), rng.random(600)
     values = np.clip(Y.T * 0.4 + rng.standard_normal((3, 1, 600)) * np.asarray([0.6, 0.8, 2.0])[:, None, None], -1, 1)
     grid = [np.asarray([a, b, 20 - a - b]) / 20 for a, b in product(range(21), repeat=2) if a + b <= 20]
-    best = min(averaging._loss(averaging._mean(values, w), Y, weight) for w in grid)
+    best = min(averaging._hinge(averaging._mean(values, w), Y, weight) for w in grid)
     chosen = averaging.member_weights(values, Y, weight, halves(600))
     assert chosen is not None and chosen.sum() == pytest.approx(1.0)
-    equal = averaging._loss(averaging._mean(values, np.full(3, 1 / 3)), Y, weight)
-    found = averaging._loss(averaging._mean(values, chosen), Y, weight)
+    equal = averaging._hinge(averaging._mean(values, np.full(3, 1 / 3)), Y, weight)
+    found = averaging._hinge(averaging._mean(values, chosen), Y, weight)
     assert best <= found <= best + 0.02 * (equal - best)
     few = slice(averaging.LEAST_ROWS - 1)
     assert averaging.member_weights(values[..., few], Y[few], weight[few], halves(600)[few]) is None
@@ -150,7 +151,7 @@ def test_rows_that_a_member_lacks_and_weights_of_0_say_nothing() -> None:
     y, values = np.asarray([0.0, 1, 1, 0, 1, 0]), rng.uniform(-1, 1, (2, 6)).astype(np.float32)
     records = journal(values, y, numbers, fresh=np.asarray([1.0, 1, 1, 1, 0, 1]))
     config = TrainingConfig(class_weights=((1.0, 3.0),))
-    mean = averaged(config, np.asarray([0.0, 1.0]), records, [["0"], ["1"]], 6)
+    mean = averaged(config, config.target(observed_of(y)), records, [["0"], ["1"]], 6)
     assert mean.weights is None
     known = [0, 2, 3, 5]
     wrong = (values[:, known].astype(np.float64).mean(axis=0) > 0) != (y[known] > 0)
@@ -168,7 +169,8 @@ def test_weights_do_not_depend_on_the_order_of_the_classes(grouped: bool) -> Non
     values = noise + np.stack([(2 * y - 1) * 0.3 + 0.25, (2 * y - 1) * 0.3 - 0.25, np.zeros(n)])
     every, more = np.arange(n), {"mates": np.arange(n) // 10} if grouped else {}
     records = journal(values.astype(np.float32), y, [every] * 3, **more)
-    mean = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"], ["2"]], n)
+    config = TrainingConfig()
+    mean = averaged(config, config.target(observed_of(y)), records, [["0"], ["1"], ["2"]], n)
     assert mean.weights is not None and mean.weights[2] < 0.1 < mean.weights[:2].min()
 
 
@@ -178,9 +180,11 @@ def test_a_sample_of_very_many_rows_says_what_all_say(monkeypatch: pytest.Monkey
     y = rng.integers(0, 2, n).astype(np.float64)
     values = ((2 * y - 1) * 0.5 + rng.standard_normal((2, n)) * np.asarray([[0.5], [1.5]])).astype(np.float32)
     records = journal(values, y, [np.arange(n)] * 2)
-    every = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"]], n)
+    config = TrainingConfig()
+    target = config.target(observed_of(y))
+    every = averaged(config, target, records, [["0"], ["1"]], n)
     monkeypatch.setattr(averages, "SAMPLE_VALUES", 10_000)
-    some = averaged(TrainingConfig(), np.asarray([0.0, 1.0]), records, [["0"], ["1"]], n)
+    some = averaged(config, target, records, [["0"], ["1"]], n)
     assert 4000 < some.mass.sum() / 2 < 6000 and every.mass.sum() == 2 * n
     assert every.weights is not None and some.weights is not None
     assert abs(every.weights - some.weights).max() <= 0.1 and some.error == pytest.approx(every.error, abs=0.02)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime, minimize
+from selecting import observed_of
 from sklearn.neighbors import KNeighborsClassifier
 
 from localsvm.data.blocks.dataset import Dataset, sparse_examples
@@ -184,23 +185,22 @@ def test_a_run_learns_it_from_some_rows_alone_and_the_others_are_fresh(name: str
     X, codes = noisy(300, 1)
     data = Dataset(X.astype(np.float32), codes.astype(np.float64))
     config = TrainingConfig(metric=name)
-    one = measure(data, config, Threads(1))
+    one = measure(data, observed_of(data.y), config, Threads(1))
     assert one.metric is not None and one.fresh is not None
     assert one.metric.importance()[2] < 0.5 * one.metric.importance()[0]
     assert np.square(one.metric.values).sum() == pytest.approx(3.0, rel=1e-5)
     assert np.count_nonzero(one.fresh) == 60
     X[one.fresh] *= -5.0
     others = Dataset(X.astype(np.float32), codes.astype(np.float64))
-    two = measure(others, config, Threads(2))
+    two = measure(others, observed_of(others.y), config, Threads(2))
     assert two.metric is not None
     assert np.array_equal(one.metric.values, two.metric.values)
 
 
 def test_of_many_rows_few_are_learned_from() -> None:
     X, codes = noisy(2 * BASELINE_ROWS, 1)
-    measured = measure(
-        Dataset(X.astype(np.float32), codes.astype(np.float64)), TrainingConfig(metric="itml"), Threads(1)
-    )
+    data = Dataset(X.astype(np.float32), codes.astype(np.float64))
+    measured = measure(data, observed_of(data.y), TrainingConfig(metric="itml"), Threads(1))
     assert measured.fresh is not None
     assert np.count_nonzero(~measured.fresh) == BASELINE_ROWS
 
@@ -209,12 +209,13 @@ def test_of_many_rows_few_are_learned_from() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nearly_as_many_classes_as_rows_bring_no_warning(name: str) -> None:
     X = rng().normal(size=(60, 3)).astype(np.float32)
-    measure(Dataset(X, np.arange(60) // 2 * 1.0), TrainingConfig(metric=name), Threads(1))
+    y = np.arange(60) // 2 * 1.0
+    measure(Dataset(X, y), observed_of(y), TrainingConfig(metric=name), Threads(1))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sparse_rows_are_refused(name: str) -> None:
     rows = sparse.random_array((30, 5), density=0.3, rng=rng(), format="csr", dtype=np.float32)
-    X = sparse_examples(rows.data, rows.indices, rows.indptr, 5)
+    X, y = sparse_examples(rows.data, rows.indices, rows.indptr, 5), np.arange(30) % 2.0
     with pytest.raises(OptionError, match=f"--metric {name} mixes features and needs dense rows"):
-        measure(Dataset(X, np.arange(30) % 2.0), TrainingConfig(metric=name), Threads(1))
+        measure(Dataset(X, y), observed_of(y), TrainingConfig(metric=name), Threads(1))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dividing import divide
+from selecting import observed_of
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.errors import OptionError
@@ -73,7 +74,7 @@ def noise(n: int, seed: int, d: int = 5, classes: int = 2, share: float = 0.5) -
 
 
 def measured(rows: Labelled, config: TrainingConfig = AUTO, threads: Threads = ALONE) -> Measured:
-    return measure(Dataset(*rows), config, threads, Ranks.fit(rows[0]))
+    return measure(Dataset(*rows), observed_of(rows[1]), config, threads, Ranks.fit(rows[0]))
 
 
 def chosen(rows: Labelled, config: TrainingConfig = AUTO) -> Geometry:
@@ -335,7 +336,7 @@ def test_the_weakest_metric_within_a_standard_error_is_taken() -> None:
 @pytest.mark.parametrize("geometry", [Geometry(form="diag"), Geometry(form="full"), Geometry("manhattan", form="diag")])
 def test_the_rows_of_a_fold_teach_nothing_to_what_they_judge(geometry: Geometry) -> None:
     X, y = additive(150)
-    folds = stratified_folds((y > 0).astype(np.intp), np.random.default_rng(0))
+    folds = stratified_folds((y > 0).astype(np.float64), np.random.default_rng(0))
     courses = []
     for labels in (y, np.where(folds == 0, -y, y)):
         rows = MetricRows(X, labels[:, None].astype(np.float32), np.ones(150))

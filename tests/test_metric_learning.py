@@ -16,6 +16,7 @@ import pytest
 from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from selecting import observed_of
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
 from localsvm.errors import DataError
@@ -102,7 +103,7 @@ def test_the_gradient_by_the_metric_is_that_of_differences(distance: str, shape:
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
     rng = np.random.default_rng(1)
     Y, weight, measured = Y.astype(np.float32), rng.random(240) + 0.1, DISTANCES[distance]
-    learner = MetricLearner(X + 100.0, Y, weight, None, np.arange(240), measured, 40)
+    learner = MetricLearner(X + 100.0, Y, weight, None, np.arange(240), measured, sample=40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
     slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1], measured.base), part, values, scalars)
     step = 1e-5
@@ -123,7 +124,7 @@ def test_the_scale_of_the_rows_does_not_matter(factor: float) -> None:
     values = []
     for scaled in (X, (factor * X).astype(np.float32)):
         config = TrainingConfig(metric="full", scale="none")
-        metric = measure(Dataset(scaled, y), config, ALONE).metric
+        metric = measure(Dataset(scaled, y), observed_of(y), config, ALONE).metric
         assert metric is not None
         values.append(metric.values)
     assert_allclose(values[0], values[1], rtol=1e-3, atol=1e-3)
@@ -132,7 +133,7 @@ def test_the_scale_of_the_rows_does_not_matter(factor: float) -> None:
 def test_what_matters_weighs_more() -> None:
     X, y = rows(400)
     for metric in ("diag", "full", "rank:2"):
-        learned = measure(Dataset(X, y), TrainingConfig(metric=metric, scale="none"), ALONE).metric
+        learned = measure(Dataset(X, y), observed_of(y), TrainingConfig(metric=metric, scale="none"), ALONE).metric
         assert learned is not None
         importance = learned.importance()
         assert importance[:2].min() > 1.1 * importance[2:].max()
@@ -141,7 +142,7 @@ def test_what_matters_weighs_more() -> None:
 def test_one_outlier_is_no_obstacle() -> None:
     X, y = rows(400)
     X[7, 0] = 1e16
-    learned = measure(Dataset(X, y), TrainingConfig(metric="diag", scale="none"), ALONE).metric
+    learned = measure(Dataset(X, y), observed_of(y), TrainingConfig(metric="diag", scale="none"), ALONE).metric
     assert learned is not None and np.isfinite(learned.values).all()
 
 
@@ -150,7 +151,8 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
     for seed in range(10):
         X, _ = rows(200, 5, seed=seed)
         y = np.random.default_rng(seed + 100).integers(0, 2, 200).astype(np.float64)
-        description = measure(Dataset(X, y), TrainingConfig(metric="auto", seed=seed), ALONE).description
+        config = TrainingConfig(metric="auto", seed=seed)
+        description = measure(Dataset(X, y), observed_of(y), config, ALONE).description
         assert description is not None
         names.append(description["name"])
     assert names.count("none") >= 9
@@ -159,7 +161,7 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
 def test_folds_without_rows_choose_nothing() -> None:
     X, y = rows(4)
     data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
-    folds = stratified_folds(y.astype(np.intp), np.random.default_rng(0))
+    folds = stratified_folds(y, np.random.default_rng(0))
     for options, name in ((Options(), "none"), (Options(("manhattan",), (True,)), "manhattan+ranks")):
         choice, courses = choose(dict.fromkeys(options.views, data), folds, options, measuring.CHOICE_PLAN, 0, ALONE)
         assert (choice.name, choice.best, choice.loss, courses) == (name, "none", (), {})

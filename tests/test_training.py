@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from dividing import divide
 from scipy import sparse
+from selecting import observed_of
 
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.synthetic import banana
@@ -431,9 +432,10 @@ def test_a_method_for_all_rows_is_not_divided() -> None:
 
 
 def test_the_method_decides_what_follows_selection() -> None:
-    assert [TrainingConfig().for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["vote", "refit"]
-    assert [TrainingConfig(CostAlone()).for_classes(np.arange(n), [1] * n).select for n in (2, 3)] == ["refit", "refit"]
-    assert TrainingConfig(CostAlone(), select="vote").for_classes(np.arange(2), [1, 1]).select == "vote"
+    two, three = observed_of(np.arange(2)), observed_of(np.arange(3))
+    assert [TrainingConfig().for_labels(classes).select for classes in (two, three)] == ["vote", "refit"]
+    assert [TrainingConfig(CostAlone()).for_labels(classes).select for classes in (two, three)] == ["refit", "refit"]
+    assert TrainingConfig(CostAlone(), select="vote").for_labels(two).select == "vote"
 
 
 @pytest.mark.fast(1)

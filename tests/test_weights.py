@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from dividing import Divided, divide
 from scipy import sparse
+from selecting import observed_of
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC, LinearSVC
 
@@ -180,10 +181,10 @@ def test_a_resume_with_other_weights_is_refused(tmp_path: Path) -> None:
 
 
 def test_balanced_weights_are_those_of_scikit_learn() -> None:
-    labels, rows = np.asarray([1.0, 2.0, 7.0]), [30, 60, 10]
-    config = TrainingConfig(balanced=True, class_weights=((2.0, 3.0),)).for_classes(labels, rows)
+    observed = observed_of(np.repeat([1.0, 2.0, 7.0], [30, 60, 10]))
+    config = TrainingConfig(balanced=True, class_weights=((2.0, 3.0),)).for_labels(observed)
     assert config.class_weights == ((1.0, 100 / 90), (2.0, 3 * 100 / 180), (7.0, 100 / 30))
-    assert config.for_classes(labels, rows) == config
+    assert config.for_labels(observed) == config
     assert "balanced" in TrainingConfig(balanced=True).as_dict() and "balanced" not in config.as_dict()
     X, y = rows_of(classes=3)
     w = weights_of()

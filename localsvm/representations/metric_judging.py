@@ -14,6 +14,7 @@ from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, s
 from localsvm.partition import create
 from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
 from localsvm.representations.metric_learning import (
+    LARGEST_RESIDUAL,
     LEAST_RIDGE,
     MOST_RIDGE,
     SAMPLE,
@@ -55,13 +56,14 @@ class MetricRows(NamedTuple):
         return self._replace(X=rows_of(self.X, rows), Y=self.Y[rows], weight=self.weight[rows])
 
     def losses(self, Y: Dense, values: Floats) -> Floats:
-        """Loss and error (2, n) of values (n, problems) for what they should be: of values the square, for both.
+        """Loss and error (2, n) of values (n, problems) for what they should be.
 
-        Of classes they are the squared hinge, and 1 where a row is wrong or 0 where it is right.
+        Of classes they are the squared hinge, and 1 where a row is wrong or 0 where it is right. Of values they are the
+        square of what is left, where a few large ones count as no more than LARGEST_RESIDUAL, and the square itself.
         """
         if self.values:
-            square = np.square(Y - values).sum(axis=1)
-            return np.stack([square, square])
+            left = np.abs(Y - values)
+            return np.stack([np.square(np.minimum(left, LARGEST_RESIDUAL)).sum(axis=1), np.square(left).sum(axis=1)])
         loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
         wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
         return np.stack([loss, wrong])

@@ -238,5 +238,5 @@ def _points(cell: int, result: CellResult, rows: int) -> Iterator[GridPoint]:
     for i, values in enumerate(result.settings.tolist()):
         setting = tuple(values)
         for c, cost in enumerate(result.costs):
-            best = (i, c) == tuple(result.best)
+            best = (i, c) in set(map(tuple, np.atleast_2d(result.best).tolist()))
             yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), best)

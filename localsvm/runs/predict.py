@@ -130,7 +130,10 @@ class LocalModel:
         return classes_of(self.target)
 
     def predict(self, X: Examples) -> NDArray[np.float64]:
-        """Labels (n,) float64 of unscaled rows X (n, d), as `decision_function` takes them; or values (see Predicted)."""
+        """Labels (n,) float64 of unscaled rows X (n, d), as `decision_function` takes them.
+
+        Of values they are (n, levels) where the model has several.
+        """
         return self.target.decide(self.decision_function(X))
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:

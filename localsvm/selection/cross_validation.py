@@ -1,8 +1,9 @@
 """The cross-validation of a cell: the one loop over the points of a grid, for every method and for streaming.
 
 For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
-The point of the smallest held-out loss is chosen; ties go to the smaller tie of the target (for classes the hinge
-loss), then to the smaller cost, then to the earlier setting. See docs/selection.md.
+The point of the smallest held-out loss is chosen, or one for each problem (Target.choices); ties go to the smaller tie
+of the target (for classes the hinge loss), then to the smaller cost, then to the earlier setting. See
+docs/selection.md.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -52,6 +53,16 @@ class Kept(NamedTuple):
     wrong: Floats = np.zeros(1)
 
 
+class Pick(NamedTuple):
+    """The best point of a choice, and what stays of it; None where only the scores were kept."""
+
+    best: Point
+    kept: Kept | None
+
+
+NOTHING = Point(np.inf, np.inf, 0, 0)
+
+
 @dataclass
 class Scores:
     """Scores that cross-validation found at some settings of one cell's grid.
@@ -61,21 +72,39 @@ class Scores:
     loss : (settings, costs) float64, the held-out loss of each point (Target.loss: for classes the weighted share of
         rows that the combined decision gets wrong, or 1 - TPR x TNR), nan where a point was not scored.
     best : the best point, and `kept` what stays of it; None where only the scores were kept (see `complete`).
+    others : the same of further choices, where there are several.
     """
 
     loss: Floats
-    best: Point = field(default_factory=lambda: Point(np.inf, np.inf, 0, 0))
+    best: Point = NOTHING
     kept: Kept | None = field(default_factory=lambda: Kept([], None))
+    others: list[Pick] = field(default_factory=list)
 
     @classmethod
-    def of(cls, grid: Grid) -> Scores:
+    def of(cls, grid: Grid, choices: int = 1) -> Scores:
         """Scores of a grid of which nothing is scored yet."""
-        return cls(np.full((len(grid.settings), grid.n_costs), np.nan))
+        loss = np.full((len(grid.settings), grid.n_costs), np.nan)
+        return cls(loss, others=[Pick(NOTHING, Kept([], None)) for _ in range(choices - 1)])
+
+    @property
+    def picks(self) -> list[Pick]:
+        """The best point of each choice."""
+        return [Pick(self.best, self.kept), *self.others]
+
+    def picked(self, picks: Sequence[Pick]) -> Scores:
+        """The scores with other best points."""
+        return replace(self, best=picks[0].best, kept=picks[0].kept, others=list(picks[1:]))
+
+    @property
+    def unkept(self) -> Scores:
+        """The scores without what is kept of the best points."""
+        return self.picked([pick._replace(kept=None) for pick in self.picks])
 
     def merge(self, other: Scores) -> Scores:
         """Scores of both, which have no setting in common; the order of merging does not matter."""
-        pick = self if self.best <= other.best else other
-        return Scores(np.where(np.isnan(self.loss), other.loss, self.loss), pick.best, pick.kept)
+        pairs = zip(self.picks, other.picks, strict=True)
+        loss = np.where(np.isnan(self.loss), other.loss, self.loss)
+        return Scores(loss).picked([a if a.best <= b.best else b for a, b in pairs])
 
 
 class Path(Protocol):
@@ -86,19 +115,26 @@ class Path(Protocol):
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve for the costs first .. last - 1, which follow those before; (loss, tie) of each of these points."""
 
-    def keep(self, cost: int) -> Kept:
-        """Part that stays of a point, whose cost was among the last ones advanced by."""
+    def of_choices(self, cost: int) -> list[tuple[float, float]]:
+        """(loss, tie) of each choice at such a point, where there are several."""
+
+    def keep(self, cost: int, choice: int) -> Kept:
+        """Part that stays of a point for a choice; its cost was among the last ones advanced by."""
 
 
-def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path]) -> Scores:
+def score(
+    grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path], choices: int = 1
+) -> Scores:
     """Score some settings of a grid, each along the costs until the search ends it.
 
     Parameters
     ----------
     settings : their indices in grid.settings.
     path_at : makes the path of the setting with this index.
+    choices : how many points are chosen.
     """
-    scores = Scores.of(grid)
+    scores = Scores.of(grid, choices)
+    picks = scores.picks
     for i in settings:
         path = None  # the one before goes first: two do not fit into the memory that a worker is given
         path, loss = path_at(i), scores.loss[i]
@@ -112,15 +148,21 @@ def score(grid: Grid, settings: Sequence[int], search: Search, path_at: Callable
                             f"({opt.cost})"
                         )
                     loss[c] = held_out_loss
-                    if (point := Point(held_out_loss, tie, c, i)) < scores.best:
-                        scores.best, scores.kept = point, path.keep(c)
+                    pairs = path.of_choices(c) if choices > 1 else [(held_out_loss, tie)]
+                    for k, (own, own_tie) in enumerate(pairs):
+                        if (point := Point(own, own_tie, c, i)) < picks[k].best:
+                            picks[k] = Pick(point, path.keep(c, k))
             if search.ends(loss[:last]):
                 break
-    return scores
+    return scores.picked(picks)
 
 
 def search_grid(
-    grid: Grid, search: Search, score_one: Callable[[int], Scores], known: Mapping[int, Scores] | None = None
+    grid: Grid,
+    search: Search,
+    score_one: Callable[[int], Scores],
+    known: Mapping[int, Scores] | None = None,
+    choices: int = 1,
 ) -> Generator[Scores, None, Scores]:
     """Run all rounds of the search, setting by setting.
 
@@ -129,19 +171,20 @@ def search_grid(
     score_one : scores the setting of this index.
     known : scores of settings that were scored before, by index. They are taken when the search comes to them: it must
         go the way that it would have gone without them.
+    choices : how many points are chosen.
 
     Yields
     ------
     The scores of each setting that was not known, without what is kept; returns those of all together.
     """
-    scores, known = Scores.of(grid), known or {}
+    scores, known = Scores.of(grid, choices), known or {}
     while settings := search.next_settings(scores.loss, grid.ordered):
         for i in settings:
             if i in known:
                 scores = scores.merge(known[i])
                 continue
             one = score_one(i)
-            yield replace(one, kept=None)
+            yield one.unkept
             scores = scores.merge(one)
     return scores
 
@@ -173,7 +216,8 @@ class CellSelection:
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
         """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""
         n_settings = len(self.grid.settings)
-        return search_grid(self.grid, search, lambda i: self._score([i], search, n_settings), known)
+        score_one = partial(self._score_one, search, n_settings)
+        return search_grid(self.grid, search, score_one, known, self.cell.target.choices)
 
     def score(self, settings: Sequence[int], search: Search) -> Scores:
         """Cross-validate some settings of the grid."""
@@ -185,12 +229,12 @@ class CellSelection:
         Solutions depend on the way along the costs, so this goes all of it: the bits are those of a run that was not
         interrupted.
         """
-        if scores.kept is not None:
+        if all(pick.kept is not None for pick in scores.picks):
             return scores
-        again = self.score([scores.best.setting], search)
-        if again.best != scores.best:
+        again = self.score(sorted({pick.best.setting for pick in scores.picks}), search)
+        if [pick.best for pick in again.picks] != [pick.best for pick in scores.picks]:
             raise RunError(f"the scores in the journal are not those of this data; give {opt.force} to start afresh")
-        return replace(scores, kept=again.kept)
+        return scores.picked(again.picks)
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:
         """The model of the best point.
@@ -200,20 +244,23 @@ class CellSelection:
         scores : of the grid, complete; None where it has one point, which is then solved on the whole cell.
         select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
-        point = scores.best if scores else Point(np.nan, np.nan, 0, 0)
-        cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
-        purpose = Purpose(cost, final=True, single=scores is None)
         vote = select == "vote" and scores is not None
-        folds = range(self.cell.n_folds) if vote else [WHOLE]
-        jobs = [job.at(point.cost, point.cost + 1) for job in self.jobs(folds)]
-        known = scores.kept.starts if scores and scores.kept else None
-        fits: list[Fit | None] = [None] * len(jobs)
-        for view, places in self.views(jobs).items():
-            system = self.system(view, point.setting, purpose, 1)
-            starts = [known[i] if vote and known else self._whole_start(system, known, i) for i in places]
-            mine = [jobs[i] for i in places]
-            for i, job, solution in zip(places, mine, system.final(mine, starts), strict=True):
-                fits[i] = Fit(system, job, solution)
+        every, choices = self.jobs(range(self.cell.n_folds) if vote else [WHOLE]), self.cell.target.choices
+        fits: list[Fit | None] = [None] * len(every)
+        for k, (point, kept) in enumerate(
+            scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)] * choices
+        ):
+            cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
+            purpose = Purpose(cost, final=True, single=scores is None)
+            jobs = [job.at(point.cost, point.cost + 1) for job in every]
+            known = kept.starts if kept else None
+            chosen = [i for i, job in enumerate(jobs) if choices == 1 or job.problem == k]
+            for view, places in self.views(jobs, chosen).items():
+                system = self.system(view, point.setting, purpose, 1)
+                starts = [known[i] if vote and known else self._whole_start(system, known, i) for i in places]
+                mine = [jobs[i] for i in places]
+                for i, job, solution in zip(places, mine, system.final(mine, starts), strict=True):
+                    fits[i] = Fit(system, job, solution)
         return self.method.pack(self.cell, [fit for fit in fits if fit is not None])
 
     def jobs(self, folds: Sequence[int]) -> list[Job]:
@@ -226,10 +273,14 @@ class CellSelection:
         """The jobs of cross-validation: all problems without each fold."""
         return self.jobs(range(self.cell.n_folds))
 
-    def views(self, jobs: Sequence[Job]) -> dict[tuple[int, int], list[int]]:
-        """Places of the jobs that share what may be looked at to prepare, by (fold, problem) of that."""
+    def views(self, jobs: Sequence[Job], chosen: Sequence[int] | None = None) -> dict[tuple[int, int], list[int]]:
+        """Places of the jobs that share what may be looked at to prepare, by (fold, problem) of that.
+
+        chosen : places of the jobs that are asked about; None for all.
+        """
         by_view: dict[tuple[int, int], list[int]] = {}
-        for i, job in enumerate(jobs):
+        for i in range(len(jobs)) if chosen is None else chosen:
+            job = jobs[i]
             fold = WHOLE if self.method.sees == "rows" else job.fold
             by_view.setdefault((fold, job.problem if self.method.sees == "problem" else ALL), []).append(i)
         return by_view
@@ -243,7 +294,10 @@ class CellSelection:
         return self._prepared[view].at(self.grid.setting(setting), purpose)
 
     def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
-        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings))
+        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings), self.cell.target.choices)
+
+    def _score_one(self, search: Search, n_settings: int, setting: int) -> Scores:
+        return self._score([setting], search, n_settings)
 
     def _costs(self, problem: int, fold: int) -> Floats:
         rows = self.cell.trained_on(fold, problem if self.grid.of_problem else ALL)
@@ -285,14 +339,20 @@ class CellPath:
         self._tally.add(self._values, cell.y, cell.Y, cell.weight)
         return self._tally.losses()
 
-    def keep(self, cost: int) -> Kept:
-        """A start of each job, the held-out values, and what is wrong of them."""
-        c = cost - self._first
+    def of_choices(self, cost: int) -> list[tuple[float, float]]:
+        """(loss, tie) of each choice at a point."""
+        return self._tally.of_choices(cost - self._first)
+
+    def keep(self, cost: int, choice: int) -> Kept:
+        """A start of each job of a choice, its held-out values, and what is wrong of them."""
+        c, several = cost - self._first, self._selection.cell.target.choices > 1
         starts: list[Start] = [None] * len(self._solutions)
         for system, places in self._systems:
             for i in places:
-                starts[i] = system.start(self._solutions[i][c])
-        return Kept(starts, self._values[c].copy(), self._tally.wrong(c))
+                if not several or self._jobs[i].problem == choice:
+                    starts[i] = system.start(self._solutions[i][c])
+        part = slice(choice, choice + 1) if several else slice(None)
+        return Kept(starts, self._values[c][part].copy(), self._tally.wrong(c)[part])
 
 
 def cross_validate(method: Method, cell: Cell, grid: Grid, search: Search) -> Scores:

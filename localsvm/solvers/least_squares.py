@@ -32,7 +32,9 @@ Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, 
 LANDMARKS = 400
 JITTER = 1e-5  # share of the trace of the landmarks' kernel that is added to its diagonal
 MAX_PASSES = 1000
-EIGEN_FLOOR = 1e-12
+EIGEN_FLOOR, TINY = 1e-12, 1e-30
+SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
+RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,10 @@ def places(n: int) -> NDArray[np.intp]:
 class Landmarks:
     """Preconditioner: K is nearly G'G, G (k, n) from k landmarks.
 
+    With the eigenvectors U of the masked G'G for its largest eigenvalues, L, and `least` the smallest of these, it is
+    U (L + ridge)^-1 U' (least + ridge) + 1 - U U'. Products with it lose few digits in float32, however small the ridge
+    is.
+
     rows : (k, n or more) the kernel of the landmarks, which are at `places(n)`, with all n rows.
     """
 
@@ -91,29 +97,30 @@ class Landmarks:
         values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
         values = np.maximum(values, JITTER * max(float(np.trace(inner)) / k, EIGEN_FLOOR))
         self._factor: Singles = ((vectors / np.sqrt(values)).T @ rows).astype(np.float32)
-        self._known: dict[int, tuple[Singles, Singles]] = {}
+        self._known: dict[int, tuple[Floats, Singles]] = {}
 
-    def of_mask(self, group: int, mask: Singles) -> tuple[Singles, Singles]:
-        """Eigenvalues (k,) of the masked G'G, and V (k, n) with V V' diagonal of them."""
+    def of_mask(self, group: int, mask: Singles) -> tuple[Floats, Singles]:
+        """The largest eigenvalues (l,), ascending, of the masked G'G, and their eigenvectors (l, n)."""
         if group not in self._known:
             G = self._factor * mask
             values, vectors = np.linalg.eigh((G @ G.T).astype(np.float64))
-            self._known[group] = (
-                np.maximum(values, 0.0).astype(np.float32),
-                (vectors.astype(np.float32).T @ G),
-            )
+            kept = np.flatnonzero(values > SPAN * values[-1])
+            values = values[kept]
+            inverse = (vectors[:, kept] / np.sqrt(values)).astype(np.float32)
+            self._known[group] = values, inverse.T @ G
         return self._known[group]
 
     def apply(self, systems: Systems, residual: Singles) -> Singles:
-        """(G'G + ridge)^-1 times residuals (m, n), by Woodbury's identity, with the mean ridge of each system."""
-        out = np.empty_like(residual)
+        """The preconditioner times residuals (m, n), with the mean ridge of each system."""
+        out = residual.copy()
         for group in np.unique(systems.group):
             some = np.flatnonzero(systems.group == group)
             mask = systems.mask[some[0]]
-            values, V = self.of_mask(int(group), mask)
-            ridge = ((systems.ridge[some] @ mask) / mask.sum())[:, None]
-            part = (residual[some] @ V.T) / (ridge + values)
-            out[some] = (residual[some] - part @ V) / ridge
+            values, U = self.of_mask(int(group), mask)
+            if len(values):
+                ridge = ((systems.ridge[some] @ mask) / max(1.0, float(mask.sum())))[:, None].astype(np.float64)
+                share = 1.0 - (values[0] + ridge) / (values + ridge)
+                out[some] -= ((residual[some] @ U.T) * share.astype(np.float32)) @ U
         return out
 
 
@@ -133,31 +140,30 @@ def solve(
     out = Solved(np.zeros_like(systems.y), np.zeros(m, np.int64), np.zeros(m, np.bool_))
     some = np.arange(m)
     a = np.zeros_like(systems.y) if start is None else start * systems.mask
-    rho = systems.y - (_times(product, systems, a) if start is not None else 0.0)
-    z = landmarks.apply(systems, rho)
-    direction, size = z.copy(), _dot(rho, z)
+    rho = systems.y if start is None else systems.y - _times(product, systems, a)
+    direction, size = np.zeros_like(a), np.ones(m)
     for passes in range(MAX_PASSES + 1):
         # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
         done = _dot(rho / systems.ridge, rho) <= tolerance * _dot(systems.ridge * a, a)
-        if passes == MAX_PASSES:
-            out.a[some] = a
-            break
         if done.any():
             ended, left = some[done], np.flatnonzero(~done)
             out.a[ended], out.passes[ended], out.converged[ended] = a[done], passes, True
             some, systems, a, rho = some[left], systems.at(left), a[left], rho[left]
             direction, size = direction[left], size[left]
-            if not len(some):
-                break
-        image = _times(product, systems, direction)
-        step = size / np.maximum(_dot(direction, image), 1e-300)
-        a += step[:, None].astype(np.float32) * direction
-        rho -= step[:, None].astype(np.float32) * image
+        if not len(some) or passes == MAX_PASSES:
+            break
         z = landmarks.apply(systems, rho)
         before, size = size, _dot(rho, z)
-        direction = z + (size / np.maximum(before, 1e-300))[:, None].astype(np.float32) * direction
-        out.passes[some] = passes + 1
+        # from time to time anew: in float32 the residual and the directions drift
+        share = np.zeros(len(some)) if passes % RENEWED == 0 else size / np.maximum(before, TINY)
+        direction = z + share[:, None].astype(np.float32) * direction
+        image = _times(product, systems, direction)
+        step = (size / np.maximum(_dot(direction, image), TINY))[:, None].astype(np.float32)
+        a = a + step * direction
+        renewed = passes % RENEWED == RENEWED - 1
+        rho = systems.y - _times(product, systems, a) if renewed else rho - step * image
         beat(passes)
+    out.a[some], out.passes[some] = a, MAX_PASSES
     return out
 
 

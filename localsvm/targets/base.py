@@ -64,6 +64,11 @@ class Target(ABC):
         """Number of problems in which a row takes part."""
 
     @property
+    def choices(self) -> int:
+        """Number of points of a grid that are chosen: 1 for all problems together, or one for each of them."""
+        return 1
+
+    @property
     def leaves_out(self) -> bool:
         """True where each problem is about some of the rows alone."""
         return self.problems_a_row < self.n_problems

@@ -46,6 +46,11 @@ class Regression(Target):
         return len(self.losses)
 
     @property
+    def choices(self) -> int:
+        """One for each problem, by its own loss: the best width of a tail is not that of the median."""
+        return len(self.losses)
+
+    @property
     def deviation(self) -> float:
         """Unit of the problems' values."""
         return self.training.deviation

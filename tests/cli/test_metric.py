@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from command_line import error, invoke, usage_error
+from selecting import observed_of
 from strangers import Damage
 
 from localsvm.cli.metric_report import geometry_text
@@ -115,7 +116,7 @@ def test_cross_validation_tells_the_metric_and_its_error_is_that_of_rows_new_to_
     from localsvm.threads import ALONE
 
     data = read(columns_file(tmp_path / "rows.libsvm", rows=1000))
-    fresh = measure(data, TrainingConfig(metric="diag"), ALONE).fresh
+    fresh = measure(data, observed_of(data.y), TrainingConfig(metric="diag"), ALONE).fresh
     assert fresh is not None and np.count_nonzero(fresh) == 200
     data.y[fresh] = np.random.default_rng(0).choice([-1.0, 1.0], 200)
     write(tmp_path / "thrown.libsvm", data.X, data.y)

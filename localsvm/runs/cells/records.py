@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localsvm.methods.fit_report import FitReport
 from localsvm.runs.cells.shared import SharedCells
 from localsvm.runs.cells.work import CellReport, CellResult
-from localsvm.selection.cross_validation import Point, Scores
+from localsvm.selection.cross_validation import Pick, Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
 DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
@@ -66,12 +66,16 @@ def unpack(arrays: Record) -> CellResult:
 
 def pack_scores(scores: Scores) -> Record:
     """The scores of one setting as arrays, for the journal, without what is kept for the final solutions."""
-    return {"loss": scores.loss, "best": np.asarray([scores.best.loss, scores.best.tie, scores.best.cost])}
+    best = np.asarray([pick.best[:3] for pick in scores.picks])
+    return {"loss": scores.loss, "best": best if len(best) > 1 else best[0]}
 
 
 def unpack_scores(arrays: Record, setting: int) -> Scores:
     """The scores of this setting from a journal's record; ValueError where they are none."""
-    table, (loss, tie, cost) = arrays["loss"], arrays["best"].tolist()
-    if min(setting, cost) < 0 or table.dtype != np.float64 or table.ndim != 2 or table[setting, int(cost)] != loss:
+    table, best = arrays["loss"], np.atleast_2d(arrays["best"])
+    if table.dtype != np.float64 or table.ndim != 2 or best.shape[1] != 3 or min(setting, best[:, 2].min()) < 0:
         raise ValueError("no scores of a setting")
-    return Scores(table, Point(loss, tie, int(cost), setting), None)
+    picks = [Pick(Point(loss, tie, int(cost), setting), None) for loss, tie, cost in best.tolist()]
+    if len(picks) == 1 and table[setting, picks[0].best.cost] != picks[0].best.loss:
+        raise ValueError("no scores of a setting")
+    return Scores(table).picked(picks)

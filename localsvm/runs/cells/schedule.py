@@ -424,7 +424,7 @@ class _Queue:
             self.whole()
             return
         for cell in self._units:
-            self._scores[cell] = Scores.of(grid)
+            self._scores[cell] = Scores.of(grid, self._units[cell].inputs.target.choices)
             self._waiting.extend(self._next(cell))
 
     def scored(self, done: WorkUnit, scores: Scores) -> None:

@@ -6,7 +6,7 @@ It runs in a worker; everything here is a function of the seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from localsvm.methods.base import WHOLE, Fitted, Method, State
 from localsvm.methods.cell import Cell
 from localsvm.methods.fit_report import FitReport
 from localsvm.methods.grids import Grid
-from localsvm.selection.cross_validation import CellSelection, Kept, Point, Scores, finish
+from localsvm.selection.cross_validation import CellSelection, Kept, Pick, Point, Scores, finish
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
 from localsvm.threads import ALONE, Threads
@@ -43,7 +43,7 @@ class CellReport:
     wrong : of this the weight that the chosen point decides wrongly, for each part.
     points : of the grid.
     chosen : the point of the grid that the model is of: the values of `CellResult.names`, then C on all rows of the
-        cell where the grid has costs.
+        cell where the grid has costs. Of several choices it is that in the middle.
     class_weight, class_wrong : the same of each class; empty where there are many, or nothing was cross-validated.
     ends : ends of the grid at which the chosen point lies, as messages name them.
     """
@@ -70,7 +70,8 @@ class CellResult:
     names, settings : of the grid's parameters, and (settings, names) float64 their values.
     costs : (costs,) float64, C on all rows of the cell.
     loss : (settings, costs) float64 held-out losses, nan where a point was not scored; (0, 0) without cross-validation.
-    best : (2,) int64, indices of the chosen setting and cost; empty without cross-validation.
+    best : (2,) int64, indices of the chosen setting and cost, or (choices, 2) where there are several; empty without
+        cross-validation.
     values : (problems, rows) float32 held-out values of the chosen point; empty unless they are held.
     """
 
@@ -226,17 +227,28 @@ class WorkUnit:
 
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
-        at = scores.best if scores else Point(np.nan, np.nan, 0, 0)
+        picks = scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)]
+        at = picks[len(picks) // 2].best
         cost = float(costs[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)
         loss, best, values = np.empty((0, 0)), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         if scores is not None and scores.kept is not None:
-            if self.inputs.holds and scores.kept.values is not None:
-                values = scores.kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
-            loss, best = scores.loss, np.asarray([scores.best.setting, scores.best.cost])
-            report = replace(report, **self._error(cell, scores.kept), ends=_ends(grid, scores.best))
+            kept = _joined([pick.kept for pick in picks if pick.kept is not None])
+            if self.inputs.holds and kept.values is not None:
+                values = kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
+            loss, best = scores.loss, np.asarray([[pick.best.setting, pick.best.cost] for pick in picks])
+            best = best if len(picks) > 1 else best[0]
+            report = replace(report, **self._error(cell, kept), ends=_ends(grid, at))
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)
+
+
+def _joined(kept: Sequence[Kept]) -> Kept:
+    """What is kept of all choices, as of one point."""
+    if len(kept) == 1:
+        return kept[0]
+    values = [each.values for each in kept if each.values is not None]
+    return Kept([], np.concatenate(values) if values else None, np.concatenate([each.wrong for each in kept]))
 
 
 def _ends(grid: Grid, best: Point) -> tuple[str, ...]:

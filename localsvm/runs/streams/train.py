@@ -234,7 +234,11 @@ class StreamedPath:
         self._tallies = {c: cell.tally(cell.solve(c, state, folds), state) for c in range(first, last)}
         return [point for tally in self._tallies.values() for point in tally.losses()]
 
-    def keep(self, cost: int) -> Kept:
+    def of_choices(self, cost: int) -> list[tuple[float, float]]:
+        """The only choice."""
+        return self._tallies[cost].losses()
+
+    def keep(self, cost: int, choice: int) -> Kept:
         """Keep no start and no values.
 
         The model is solved from zero, and values would take memory of the data's size.
