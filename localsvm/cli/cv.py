@@ -49,8 +49,8 @@ def cv(
     """Cross-validate a grid of hyper-parameters (for svm, gamma and C) on TRAIN_FILE.
 
     This is what lsvm-train does in each cell before it trains. The table goes to stdout as CSV: a line for each cell
-    and point of the grid, with its held-out error (or 1 - TPR x TNR, see --score), and whether the point is the best
-    of its cell. The best point goes to stderr.
+    and point of the grid, with its held-out error (or what --score says), and whether the point is the best of its
+    cell. The best point goes to stderr.
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
@@ -74,7 +74,8 @@ def cv(
         result.seconds = clock.seconds | result.seconds
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
-        plotting.grid_loss(result.names, mean_grid(result.points), plot, force, LOSSES[loss_name(result)])
+        unit = "%" if result.score is None else None
+        plotting.grid_loss(result.names, mean_grid(result.points), plot, force, LOSSES[loss_name(result)], unit)
     if not quiet:
         click.echo(best_text(result, config.method.name, words), err=True)
     if as_json:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 from localsvm.cli import method_options
 from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.cli.reporting import label_text, recalls_text, seconds_text, spread, spread_text, table_text
+from localsvm.cli.value_lines import NAMES as VALUE_LOSSES
+from localsvm.cli.value_lines import loss_text
 
 if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.cross_validate import GridPoint, Validation
 
 LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
+LOSSES |= {name: f"{text}, cross-validated" for name, text in VALUE_LOSSES.items()}
 
 
 def print_points(result: Validation) -> None:
-    """Print the points as CSV on stdout: `error`, or `loss` where that is 1 - TPR x TNR; `best` is 1 or 0."""
+    """Print the points as CSV on stdout, with their loss under its name (`loss_name`); `best` is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(("cell", "rows", *result.names, "cost", loss_name(result), "best"))
     for p in result.points:
@@ -30,7 +33,9 @@ def print_points(result: Validation) -> None:
 
 
 def loss_name(result: Validation) -> str:
-    """Name of the loss in tables: "error", or "loss" for 1 - TPR x TNR."""
+    """Name of the loss in tables: "error", or "loss" for 1 - TPR x TNR; of values that of their score."""
+    if result.score is not None:
+        return "mse" if result.score == "r2" else result.score
     return "error" if result.recalls is None else "loss"
 
 
@@ -50,12 +55,15 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     metric = [("geometry", geometry_text(result.metric)), *members_text(result.metric)] if result.metric else []
     fresh = result.error_rows == result.rows
     over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
-    lines = [("error", f"{result.error:.2%} cross-validated, {over}")]
+    error = f"{result.error:.2%}" if result.score is None else loss_text(result.score, result.error, result.guessing)
+    lines = [("error", f"{error} cross-validated, {over}")]
     if result.recalls:
         lines.append(("score", recalls_text(result.recalls, result.labels)))
     if result.cells > 1:
         lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
-        shared = f"{loss_name(result)} {table.loss[table.best]:.2%} with this point in all cells"
+        loss = float(table.loss[table.best])
+        text = f"{loss_name(result)} {loss:.2%}" if result.score is None else loss_text(result.score, loss)
+        shared = f"{text} with this point in all cells"
         best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])

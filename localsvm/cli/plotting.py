@@ -48,9 +48,10 @@ def cell_sizes(sizes: NDArray[np.int64], cell_size: int, path: str, force: bool 
 
 
 def grid_loss(
-    names: Sequence[str], grid: MeanGrid, path: str, force: bool = False, what: str = "cross-validated error"
-) -> None:
-    """Draw the cross-validated loss over the grid, in per cent, with a star at its best point.
+    names: Sequence[str], grid: MeanGrid, path: str, force: bool = False, what: str = "cross-validated error",
+    unit: str | None = "%",
+) -> None:  # fmt: skip
+    """Draw the cross-validated loss over the grid, with a star at its best point.
 
     One parameter: contours over it and C, both logarithmic, or a curve if one of them has a single value. No parameter:
     a curve over C. Several: curves over C for the best settings.
@@ -59,22 +60,28 @@ def grid_loss(
     ----------
     names : names of the parameters other than the cost.
     what : name of the loss.
+    unit : in which it is drawn, "%" or None for its own.
     """
+    if unit == "%":
+        grid, what, best = grid._replace(loss=100 * grid.loss), f"{what}, %", "{:.2f} %"
+    else:
+        best = "{:.4g}"
     with figure_in(path, force) as figure:
         axes = figure.subplots()
         if len(names) > 1:
-            _curves(figure, axes, names, grid, what)
+            _curves(figure, axes, names, grid, what, best)
         elif min(grid.loss.shape) > 1:
-            _contours(figure, axes, names[0], grid, what)
+            _contours(figure, axes, names[0], grid, what, best)
         elif len(grid.settings) > 1:
-            _curve(axes, names[0], grid.settings[:, 0], grid, what)
+            _curve(axes, names[0], grid.settings[:, 0], grid, what, best)
         else:
-            _curve(axes, "cost C", grid.costs, grid, what)
+            _curve(axes, "cost C", grid.costs, grid, what, best)
 
 
-def _best_text(names: Sequence[str], values: Sequence[float], grid: MeanGrid) -> str:
+def _best_text(names: Sequence[str], values: Sequence[float], grid: MeanGrid, best: str) -> str:
+    """Text on the best point. best : format of its loss."""
     point = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
-    return f"best: {100 * grid.loss[grid.best]:.2f} % at {point}"
+    return f"best: {best.format(grid.loss[grid.best])} at {point}"
 
 
 def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
@@ -82,41 +89,41 @@ def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
     axes.plot(x, y, "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False, zorder=3)
 
 
-def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid, what: str) -> None:
-    values, loss = grid.settings[:, 0], 100 * grid.loss
+def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid, what: str, best: str) -> None:
+    values, loss = grid.settings[:, 0], grid.loss
     # most points are far from the best, so levels at quantiles show more where it matters
     levels = np.unique(np.quantile(loss, np.linspace(0, 1, 13)))
     if len(levels) < 2:
-        levels = np.asarray([loss.min() - 0.5, loss.max() + 0.5])
+        levels = loss.min() + np.asarray([-0.5, 0.5]) * (abs(float(loss.min())) or 1.0)
     filled = axes.contourf(values, grid.costs, loss.T, levels, cmap="viridis_r")
     axes.contour(values, grid.costs, loss.T, levels, colors="white", linewidths=0.4)
     point = float(values[grid.best[0]]), float(grid.costs[grid.best[1]])
-    _star(axes, *point, _best_text((name, "C"), point, grid))
+    _star(axes, *point, _best_text((name, "C"), point, grid, best))
     axes.set(xscale="log", yscale="log", xlabel=name, ylabel="cost C")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    bar = figure.colorbar(filled, format="%.2f", ticks=levels)
-    bar.set_label(f"{what}, %")
+    bar = figure.colorbar(filled, format="%.4g" if best == "{:.4g}" else "%.2f", ticks=levels)
+    bar.set_label(what)
 
 
-def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid, what: str) -> None:
-    axes.semilogx(values, 100 * grid.loss.ravel(), "o-")
-    best = float(values[max(grid.best)])  # one of the two axes has a single value
-    _star(axes, best, float(100 * grid.loss[grid.best]), _best_text((name.split()[-1],), (best,), grid))
-    axes.set(xlabel=name, ylabel=f"{what}, %")
+def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid, what: str, best: str) -> None:
+    axes.semilogx(values, grid.loss.ravel(), "o-")
+    at = float(values[max(grid.best)])  # one of the two axes has a single value
+    _star(axes, at, float(grid.loss[grid.best]), _best_text((name.split()[-1],), (at,), grid, best))
+    axes.set(xlabel=name, ylabel=what)
     axes.legend()
 
 
-def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid, what: str) -> None:
+def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid, what: str, best: str) -> None:
     g, c = grid.best
     order = [i for i in np.argsort(grid.loss.min(axis=1), kind="stable").tolist() if i != g]
     for i in (g, *order[: SHOWN_SETTINGS - 1]):
         label = ", ".join(f"{value:.4g}" for value in grid.settings[i])
-        axes.semilogx(grid.costs, 100 * grid.loss[i], "o-", markersize=4, label=label)
+        axes.semilogx(grid.costs, grid.loss[i], "o-", markersize=4, label=label)
     figure.legend(title=", ".join(names), loc="outside right center")
     point = [*grid.settings[g].tolist(), float(grid.costs[c])]
-    _star(axes, point[-1], float(100 * grid.loss[g, c]))
-    figure.suptitle(_best_text([*names, "C"], point, grid), fontsize="medium")
-    axes.set(xlabel="cost C", ylabel=f"{what}, %")
+    _star(axes, point[-1], float(grid.loss[g, c]))
+    figure.suptitle(_best_text([*names, "C"], point, grid, best), fontsize="medium")
+    axes.set(xlabel="cost C", ylabel=what)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from localsvm.parallel.local import LocalPool
 from localsvm.runs.cells.averaged import averaged
 from localsvm.runs.cells.records import DIVISION, Record, unpack
 from localsvm.runs.cells.schedule import CellTrainer, PoolFactory, Resources
-from localsvm.runs.cells.work import CellResult
+from localsvm.runs.cells.work import CellResult, wrong_rows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
@@ -36,7 +36,7 @@ class GridPoint:
     cell, rows : the cell's number and size.
     setting : the values of the parameters other than the cost.
     cost : C on all rows of the cell; nan for a method without costs.
-    loss : what selection compares, from 0 to 1: the held-out share of wrong rows, weighted, or 1 - TPR x TNR.
+    loss : what selection compares: the held-out share of wrong rows, weighted, or 1 - TPR x TNR; of values their score.
     best : chosen in that cell.
     """
 
@@ -63,6 +63,7 @@ class Validation:
     metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     labels : ascending.
     recalls : with `--score tpr-tnr` the share of right rows of each label, over the same rows as `error`; else None.
+    score, guessing : of values, what `error` is the mean of, and its value for the best constant; None for classes.
     """
 
     names: tuple[str, ...]
@@ -75,6 +76,8 @@ class Validation:
     metric: dict[str, Any] | None = None
     labels: Sequence[float] = ()
     recalls: list[float | None] | None = None
+    score: str | None = None
+    guessing: float | None = None
 
 
 def cross_validate(
@@ -115,6 +118,8 @@ def cross_validate(
         metric=measured.told,
         labels=prepared.observed.labels.tolist(),
         recalls=score,
+        score=prepared.target.score_of_values,
+        guessing=None if prepared.target.score_of_values is None else prepared.target.guessing(prepared.observed),
     )
 
 
@@ -160,13 +165,13 @@ def _validated(prepared: PreparedRun, resources: Resources) -> _Validated:
                 divisions[number] = record
                 if cells.route is not None:
                     reports = [result.report for (coarse, _), result in results.items() if coarse == number]
-                    observer.cell_done(sum(sum(r.wrong) for r in reports), sum(sum(r.weight) for r in reports))
+                    observer.cell_done(*wrong_rows(prepared.target, reports))
             elif "/" not in name:
                 results[number, int(name)] = result = unpack(record)
                 if trainer.holds:
                     held_records[f"{number}/{name}"] = record
                 if cells.route is None:
-                    observer.cell_done(sum(result.report.wrong), sum(result.report.weight))
+                    observer.cell_done(*wrong_rows(prepared.target, [result.report]))
             observer.work(work.share, work.settings)
     records = [divisions[number] for number in range(cells.count)]
     return _Validated(

@@ -25,7 +25,7 @@ from localsvm.runs.cells.averaged import Averaged, averaged
 from localsvm.runs.cells.held_values import HeldValues
 from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpack_scores
 from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
-from localsvm.runs.cells.work import CellReport
+from localsvm.runs.cells.work import CellReport, wrong_rows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
@@ -252,7 +252,7 @@ class _Training:
                 done = [] if coarse else [report]
             self._work.record(number, name)
             if done:
-                self.resources.observer.cell_done(sum(sum(r.wrong) for r in done), sum(sum(r.weight) for r in done))
+                self.resources.observer.cell_done(*wrong_rows(self.prepared.target, done))
             self.resources.observer.work(self._work.share, self._work.settings)
         self.journal.settle()  # after the cell is counted: this may take long, and a signal may end it
 

@@ -18,7 +18,7 @@ Frangella, Tropp, Udell: Randomized Nystroem preconditioning. SIAM Journal on Ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +30,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
 LANDMARKS = 400
-JITTER = 1e-5  # share of the trace of the landmarks' kernel that is added to its diagonal
 MAX_PASSES = 1000
-EIGEN_FLOOR, TINY = 1e-12, 1e-30
+TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
 
@@ -65,12 +64,13 @@ class Solved:
 
     Attributes
     ----------
-    a : (m, n) float32, the coefficients.
+    a, f : (m, n) float32, the coefficients, and their products with the kernel for all rows.
     passes : (m,) over the kernel.
     converged : (m,) bool.
     """
 
     a: Singles
+    f: Singles
     passes: NDArray[np.int64]
     converged: NDArray[np.bool_]
 
@@ -93,10 +93,10 @@ class Landmarks:
 
     def __init__(self, rows: NDArray[np.floating], n: int) -> None:
         rows = rows[:, :n].astype(np.float64)
-        k, inner = len(rows), rows[:, places(n)]
+        inner = rows[:, places(n)]
         values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
-        values = np.maximum(values, JITTER * max(float(np.trace(inner)) / k, EIGEN_FLOOR))
-        self._factor: Singles = ((vectors / np.sqrt(values)).T @ rows).astype(np.float32)
+        kept = np.flatnonzero(values > SPAN * max(float(values[-1]), TINY))
+        self._factor: Singles = ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)
         self._known: dict[int, tuple[Floats, Singles]] = {}
 
     def of_mask(self, group: int, mask: Singles) -> tuple[Floats, Singles]:
@@ -125,7 +125,8 @@ class Landmarks:
 
 
 def solve(
-    product: Product, systems: Systems, landmarks: Landmarks, tolerance: float, start: Singles | None = None
+    product: Product, systems: Systems, landmarks: Landmarks, tolerance: float,
+    known: Sequence[tuple[Singles, Singles]] = (),
 ) -> Solved:  # fmt: skip
     """Solve all systems.
 
@@ -134,21 +135,23 @@ def solve(
     product : multiplies vectors (m, n) by the kernel.
     landmarks : of the kernel.
     tolerance : of the gap, as a share of the loss.
-    start : (m, n) coefficients to begin from; None for zeros.
+    known : solutions of systems that differ by their ridges alone, (a, f) as in `Solved`; what is best of their span is
+        where the search begins.
     """
     m = len(systems.y)
-    out = Solved(np.zeros_like(systems.y), np.zeros(m, np.int64), np.zeros(m, np.bool_))
+    nothing = np.zeros_like(systems.y)
+    out = Solved(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
     some = np.arange(m)
-    a = np.zeros_like(systems.y) if start is None else start * systems.mask
-    rho = systems.y if start is None else systems.y - _times(product, systems, a)
+    a, f = _begun(systems, known)
+    rho = systems.y - f * systems.mask - systems.ridge * a
     direction, size = np.zeros_like(a), np.ones(m)
     for passes in range(MAX_PASSES + 1):
         # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
         done = _dot(rho / systems.ridge, rho) <= tolerance * _dot(systems.ridge * a, a)
         if done.any():
             ended, left = some[done], np.flatnonzero(~done)
-            out.a[ended], out.passes[ended], out.converged[ended] = a[done], passes, True
-            some, systems, a, rho = some[left], systems.at(left), a[left], rho[left]
+            out.a[ended], out.f[ended], out.passes[ended], out.converged[ended] = a[done], f[done], passes, True
+            some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
             direction, size = direction[left], size[left]
         if not len(some) or passes == MAX_PASSES:
             break
@@ -157,19 +160,34 @@ def solve(
         # from time to time anew: in float32 the residual and the directions drift
         share = np.zeros(len(some)) if passes % RENEWED == 0 else size / np.maximum(before, TINY)
         direction = z + share[:, None].astype(np.float32) * direction
-        image = _times(product, systems, direction)
-        step = (size / np.maximum(_dot(direction, image), TINY))[:, None].astype(np.float32)
+        image = product(direction)
+        curvature = _dot(direction, image) + _dot(systems.ridge * direction, direction)
+        step = (size / np.maximum(curvature, TINY))[:, None].astype(np.float32)
         a = a + step * direction
-        renewed = passes % RENEWED == RENEWED - 1
-        rho = systems.y - _times(product, systems, a) if renewed else rho - step * image
+        f = product(a) if passes % RENEWED == RENEWED - 1 else f + step * image
+        rho = systems.y - f * systems.mask - systems.ridge * a
         beat(passes)
-    out.a[some], out.passes[some] = a, MAX_PASSES
+    out.a[some], out.f[some], out.passes[some] = a, f, MAX_PASSES
     return out
 
 
-def _times(product: Product, systems: Systems, vectors: Singles) -> Singles:
-    """The matrix of each system times its vector."""
-    return np.asarray(product(vectors) * systems.mask + systems.ridge * vectors)
+def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[Singles, Singles]:
+    """Coefficients (m, n) to begin from, and their products: of the span of known ones those nearest to the solution.
+
+    They minimise 1/2 a'(K + ridge) a - y'a over the span (Galerkin's condition).
+    """
+    if not known:
+        return np.zeros_like(systems.y), np.zeros_like(systems.y)
+    bases = np.stack([a for a, _ in known], axis=1).astype(np.float64)  # (m, k, n)
+    images = np.stack([f for _, f in known], axis=1).astype(np.float64)
+    matrix = np.einsum("mkn,mln->mkl", bases, images + systems.ridge[:, None] * bases)
+    matrix = (matrix + np.swapaxes(matrix, 1, 2)) / 2.0
+    scale = np.sqrt(np.maximum(np.einsum("mkk->mk", matrix), TINY))
+    matrix = matrix / (scale[:, :, None] * scale[:, None, :]) + SPAN_JITTER * np.eye(len(known))
+    right = np.einsum("mkn,mn->mk", bases, systems.y) / scale
+    share = np.linalg.solve(matrix, right[:, :, None])[:, :, 0] / scale
+    a, f = (np.einsum("mk,mkn->mn", share, each).astype(np.float32) for each in (bases, images))
+    return a, f
 
 
 def _dot(a: Singles, b: Singles) -> Floats:

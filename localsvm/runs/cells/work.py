@@ -243,6 +243,13 @@ class WorkUnit:
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)
 
 
+def wrong_rows(target: Target, reports: Sequence[CellReport]) -> tuple[float, float]:
+    """Weights of the rows that some cells decide wrongly, and of all, for a share to be shown; 0 for values."""
+    if target.score_of_values is not None:
+        return 0.0, 0.0
+    return sum(sum(r.wrong) for r in reports), sum(sum(r.weight) for r in reports)
+
+
 def _joined(kept: Sequence[Kept]) -> Kept:
     """What is kept of all choices, as of one point."""
     if len(kept) == 1:

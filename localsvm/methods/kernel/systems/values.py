@@ -28,14 +28,17 @@ from localsvm.targets.losses import LEAST_SQUARES, Loss
 from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Matrix = NDArray[Any] | KernelRows
+KNOWN = 4  # solutions for the costs before, in whose span the next one begins
 STRIP = 1024  # columns of the kernel that a thread multiplies at once
 
 
 class ValueSolution(NamedTuple):
     """The solution of a job at one cost.
 
-    a (n,) float64: coefficients; held_out: values of the rows that the fold holds out, without `constant`; cost: C.
+    a (n,) float64: coefficients; held_out: values of the rows that the fold holds out, without `constant`; cost: C;
+    known: by least squares, coefficients and their products (n,) float32 of this cost and some before.
     """
 
     a: Floats
@@ -43,14 +46,16 @@ class ValueSolution(NamedTuple):
     cost: float
     held_out: Floats
     iterations: int
+    known: tuple[tuple[Singles, Singles], ...] = ()
 
 
 class ValueStart(NamedTuple):
-    """Coefficients to begin from, found in so many iterations for a cost."""
+    """Coefficients to begin from, found in so many iterations for a cost; known : see `ValueSolution`."""
 
     a: Floats
     cost: float
     iterations: int
+    known: tuple[tuple[Singles, Singles], ...] = ()
 
 
 class _Rows(NamedTuple):
@@ -81,7 +86,10 @@ class ValueSystem(System):
         self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float
     ) -> list[list[ValueSolution]]:
         """The solutions along the costs."""
-        begun = [None if start is None else ValueStart(start.a, start.cost, start.iterations) for start in starts]
+        begun = [
+            None if start is None else ValueStart(start.a, start.cost, start.iterations, start.known)
+            for start in starts
+        ]
         return [path for path, _ in self._solved(jobs, begun, roughness * self.tolerance)]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ValueSolution]], out: Floats) -> None:
@@ -134,21 +142,34 @@ class ValueSystem(System):
         y = np.repeat([each.y for each in rows], count, axis=0)
         group = np.repeat([job.fold for job in jobs], count)
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
-        begun = None
-        if all(start is not None for start in starts):
-            begun = np.repeat([start.a for start in starts if start is not None], count, axis=0).astype(np.float32)
-        solved = least_squares.solve(self._product, systems, self.landmarks, tolerance, begun)
-        f = self._product(solved.a).astype(np.float64)
+        solved = least_squares.solve(self._product, systems, self.landmarks, tolerance, self._known(starts, count))
         results = []
-        for i, (job, of) in enumerate(zip(jobs, rows, strict=True)):
-            path, reports = [], []
+        for i, (job, of, start) in enumerate(zip(jobs, rows, starts, strict=True)):
+            path, reports, known = [], [], () if start is None else start.known
             for c, cost in enumerate(job.costs.tolist()):
                 at = i * count + c
-                a, passes = solved.a[at].astype(np.float64), int(solved.passes[at])
-                path.append(ValueSolution(a, of.constant, cost, f[at, self.cell.held_out(job.fold)], passes))
-                reports.append(_squared_report(a, f[at], of, cost, passes, bool(solved.converged[at])))
+                known = (*known, (solved.a[at], solved.f[at]))[-KNOWN:]
+                a, f, passes = solved.a[at].astype(np.float64), solved.f[at].astype(np.float64), int(solved.passes[at])
+                held = f[self.cell.held_out(job.fold)]
+                path.append(ValueSolution(a, of.constant, cost, held, passes, known))
+                reports.append(_squared_report(a, f, of, cost, passes, bool(solved.converged[at])))
             results.append((path, reports))
         return results
+
+    def _known(self, starts: Sequence[ValueStart | None], count: int) -> list[tuple[Singles, Singles]]:
+        """Coefficients and products (jobs times `count` costs, n) from which the search begins."""
+        begun = [start for start in starts if start is not None]
+        if len(begun) < len(starts):
+            return []
+        if not begun[0].known:
+            a = np.repeat([start.a for start in begun], count, axis=0).astype(np.float32)
+            return [(a, self._product(a))]
+        depth = min(len(start.known) for start in begun)
+        pairs = [[start.known[k] for start in begun] for k in range(-depth, 0)]
+        return [
+            (np.repeat([a for a, _ in pair], count, axis=0), np.repeat([f for _, f in pair], count, axis=0))
+            for pair in pairs
+        ]
 
     @cached_property
     def landmarks(self) -> Landmarks:
