@@ -1,6 +1,6 @@
 """Local support vector machines: cells, a small problem in each, hyper-parameters chosen cell by cell.
 
-from localsvm import L3SVMClassifier, LocalSVC, load
+from localsvm import L3SVMClassifier, LocalSVC, LocalSVR, load
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import `load` or a classifier on demand, as the programs answer `--help` without scikit-learn."""
-    if name == "load" or name.endswith(("Classifier", "SVC")):
+    """Import `load` or an estimator on demand, as the programs answer `--help` without scikit-learn."""
+    if name == "load" or name.endswith(("Classifier", "Regressor", "SVC", "SVR")):
         return getattr(_estimators(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

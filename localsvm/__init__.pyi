@@ -4,11 +4,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier
+from localsvm.estimators.regressor import LocalRegressor
 
 __version__: str
 
-def load(path: str | os.PathLike[str]) -> LocalClassifier: ...
+def load(path: str | os.PathLike[str]) -> LocalEstimator: ...
 
 class ClusteredSVMClassifier(LocalClassifier):
     def __init__(
@@ -74,6 +76,40 @@ class GlobalSVMClassifier(LocalClassifier):
         decision_function_shape: str = ...,
         class_weight: dict[Any, float] | str | None = ...,
         probability: bool = ...,
+        repeats: int | None = ...,
+        n_jobs: int | None = ...,
+        random_state: Any = ...,
+        verbose: bool = ...,
+        *,
+        C: float | str | Sequence[float] | None = ...,
+    ) -> None: ...
+
+class GlobalSVMRegressor(LocalRegressor):
+    def __init__(
+        self,
+        kernel: str = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
+        degree: int = ...,
+        coef0: float = ...,
+        offset: bool = ...,
+        tolerance: float = ...,
+        loss: str = ...,
+        quantile: float | str | Sequence[float] | None = ...,
+        epsilon: float | str | Sequence[float] | None = ...,
+        partition: str | None = ...,
+        cell_size: int | None = ...,
+        coarse_size: int | None = ...,
+        effort: str = ...,
+        scale: str = ...,
+        metric: str | None = ...,
+        views: str = ...,
+        metric_file: str | None = ...,
+        folds: int | str = ...,
+        grid: str = ...,
+        select: str | None = ...,
+        scoring: str = ...,
+        categorical_features: str | Sequence[Any] | None = ...,
         repeats: int | None = ...,
         n_jobs: int | None = ...,
         random_state: Any = ...,
@@ -329,6 +365,40 @@ class LocalSVC(LocalClassifier):
         decision_function_shape: str = ...,
         class_weight: dict[Any, float] | str | None = ...,
         probability: bool = ...,
+        repeats: int | None = ...,
+        n_jobs: int | None = ...,
+        random_state: Any = ...,
+        verbose: bool = ...,
+        *,
+        C: float | str | Sequence[float] | None = ...,
+    ) -> None: ...
+
+class LocalSVR(LocalRegressor):
+    def __init__(
+        self,
+        kernel: str = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
+        degree: int = ...,
+        coef0: float = ...,
+        offset: bool = ...,
+        tolerance: float = ...,
+        loss: str = ...,
+        quantile: float | str | Sequence[float] | None = ...,
+        epsilon: float | str | Sequence[float] | None = ...,
+        partition: str | None = ...,
+        cell_size: int | None = ...,
+        coarse_size: int | None = ...,
+        effort: str = ...,
+        scale: str = ...,
+        metric: str | None = ...,
+        views: str = ...,
+        metric_file: str | None = ...,
+        folds: int | str = ...,
+        grid: str = ...,
+        select: str | None = ...,
+        scoring: str = ...,
+        categorical_features: str | Sequence[Any] | None = ...,
         repeats: int | None = ...,
         n_jobs: int | None = ...,
         random_state: Any = ...,

@@ -1,6 +1,6 @@
-"""Classifiers for scikit-learn: `LocalSVC`, and one for each other method, made from its fields when first imported.
+"""Estimators for scikit-learn: `LocalSVC`, `LocalSVR`, and those of each other method, made when first imported.
 
-from localsvm import L3SVMClassifier, LocalSVC
+from localsvm import L3SVMClassifier, LocalSVC, LocalSVR
 """
 
 from __future__ import annotations
@@ -10,20 +10,24 @@ from pathlib import Path
 
 import numpy as np
 
+from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.parameters import parameters_of
+from localsvm.estimators.regressor import LocalRegressor, LocalSVR
 from localsvm.methods import methods
+from localsvm.methods.base import Method
+from localsvm.methods.kernel.value_options import ValueOptions
 from localsvm.runs.predict import LocalModel
 
 
 def names() -> list[str]:
-    """The classes of this module: `LocalSVC`, and one for each method."""
-    return sorted({"LocalSVC", *(f"{method.__name__}Classifier" for method in methods().values())})
+    """The classes of this module: `LocalSVC`, `LocalSVR`, a classifier for each method, regressors for some."""
+    return sorted({"LocalSVC", "LocalSVR", *_made()})
 
 
-def load(path: str | os.PathLike[str]) -> LocalClassifier:
-    """The fitted classifier of a model file, of `save` or of `lsvm-train`.
+def load(path: str | os.PathLike[str]) -> LocalEstimator:
+    """The fitted classifier or regressor of a model file, of `save` or of `lsvm-train`.
 
     Its parameters are the options that the model was trained with; classes_ are those that it was fitted on, and the
     labels of the training file for a model of `lsvm-train`. There is no summary_.
@@ -34,30 +38,55 @@ def load(path: str | os.PathLike[str]) -> LocalClassifier:
     """
     content = Path(path).read_bytes() if Path(path).is_file() else b""
     with LocalModel(Path(path)) as model:  # names what is wrong with a file, and verifies it
-        config, method = dict(model.file.config), type(model.method)
-        name = "LocalSVC" if method is LocalSVC.method else f"{method.__name__}Classifier"
-        classes = classes_of(model.file.labels, config.get("classes"))
-        given = parameters_of(method, config, dict(zip(model.file.labels.tolist(), classes.tolist(), strict=True)))
-        kind: type[LocalClassifier] = globals().get(name) or __getattr__(name)
-        classifier = kind(**given)
-        classifier.classes_, classifier.n_features_in_ = classes, model.chain.width
+        estimator = _of_values(model) if model.target.score_of_values is not None else _of_classes(model)
+        estimator.n_features_in_ = model.chain.width
         if model.table is not None:
             names = model.table.columns
-            classifier.feature_names_in_, classifier.n_features_in_ = np.asarray(names, object), len(names)
-    classifier._take(content)
+            estimator.feature_names_in_, estimator.n_features_in_ = np.asarray(names, object), len(names)
+    estimator._take(content)
+    return estimator
+
+
+def _of_classes(model: LocalModel) -> LocalClassifier:
+    config, method = dict(model.file.config), type(model.method)
+    name = "LocalSVC" if method is LocalSVC.method else f"{method.__name__}Classifier"
+    classes = classes_of(model.file.labels, config.get("classes"))
+    stand_for = dict(zip(model.file.labels.tolist(), classes.tolist(), strict=True))
+    made = globals().get(name) or __getattr__(name)
+    classifier: LocalClassifier = made(**parameters_of(method, made.kind, config, stand_for))
+    classifier.classes_ = classes
     return classifier
+
+
+def _of_values(model: LocalModel) -> LocalRegressor:
+    method = type(model.method)
+    name = "LocalSVR" if method is LocalSVR.method else f"{method.__name__}Regressor"
+    made = globals().get(name) or __getattr__(name)
+    regressor: LocalRegressor = made(**parameters_of(method, made.kind, dict(model.file.config), {}))
+    return regressor
 
 
 def __dir__() -> list[str]:
-    return [*names(), "LocalClassifier", "load"]
+    return [*names(), "LocalClassifier", "LocalEstimator", "LocalRegressor", "load"]
 
 
-def __getattr__(name: str) -> type[LocalClassifier]:
+def __getattr__(name: str) -> type[LocalEstimator]:
     if name.startswith("__"):  # the import machinery asks for some: no reason to load all methods
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    known = {f"{method.__name__}Classifier": method for method in methods().values()}
+    known = _made()
     if name not in known:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    classifier = type(name, (LocalClassifier,), {"method": known[name], "__module__": __name__})
-    globals()[name] = classifier  # made once, and found by pickle
-    return classifier
+    base, method = known[name]
+    estimator = type(name, (base,), {"method": method, "__module__": __name__})
+    globals()[name] = estimator  # made once, and found by pickle
+    return estimator
+
+
+def _made() -> dict[str, tuple[type[LocalEstimator], type[Method]]]:
+    """Bases and methods of the estimators that are made, by their names."""
+    made: dict[str, tuple[type[LocalEstimator], type[Method]]] = {}
+    for method in methods().values():
+        made[f"{method.__name__}Classifier"] = LocalClassifier, method
+        if issubclass(method, ValueOptions) and method is not LocalSVR.method and method().predicts_values:
+            made[f"{method.__name__}Regressor"] = LocalRegressor, method
+    return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from localsvm.estimators.parameters import ParameterError, RowsError
 from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.features.survey import Survey
 from localsvm.runs.preparation.tables import description_of
+
+if TYPE_CHECKING:
+    from localsvm.estimators.base import Answers
 
 FROM_DTYPE = "from_dtype"
 NUMBERS = "iuf"
@@ -154,22 +157,22 @@ class FrameRows:
 
 
 def fitted_rows(
-    columns: dict[str, Column], asked: Any, codes: NDArray[np.intp], seed: int, group: NDArray[np.int64] | None,
-    label: str,
+    columns: dict[str, Column], asked: Any, answers: Answers, seed: int, group: NDArray[np.int64] | None, label: str
 ) -> FrameRows:  # fmt: skip
     """Learn the encoding of a frame, and apply it to its rows.
 
     Parameters
     ----------
     asked : which columns have levels; see `categorical`.
-    codes, group : (n,) numbers of the rows' classes, from 0, and of their groups, if they have any.
+    answers, group : what is to be predicted; (n,) numbers of the rows' groups, if they have any.
     seed : of the folds of target statistics.
     label : name of the labels.
     """
     texts = categorical(asked, columns)
     table = _table(columns, texts)
     survey = Survey(seed)
-    survey.add(table, list(columns), codes, group)
+    codes = np.zeros(table.rows, np.intp) if answers.codes is None else answers.codes
+    survey.add(table, list(columns), codes, group, answers.labels if answers.codes is None else None)
     left_out: list[str] = []
     labels = np.arange(int(codes.max(initial=0)) + 1)
     encoding = survey.encoding(list(columns), labels, "auto", True, lambda name, why: left_out.append(name), every=True)

@@ -22,6 +22,30 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import parse_values
 from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
+from localsvm.targets.losses import LEAST_SQUARES
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Kind of estimators.
+
+    Attributes
+    ----------
+    of_values : they predict values, and not classes.
+    label : what is predicted, where it has no name.
+    without : parameters of COMMON that they do not have.
+    defaults : of parameters that have another default than elsewhere.
+    """
+
+    of_values: bool
+    label: str
+    without: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, Any], ...] = ()
+
+
+OF_CLASSES = ("multiclass", "class_weight", "probability", "decision_function_shape")
+CLASSES = Kind(False, "label")
+VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES), ("scoring", None)))
 
 
 class ParameterError(OptionError, ValueError):
@@ -109,7 +133,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "scoring": Parameter(
         "accuracy", "scoring", "str",
-        'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes.',
+        'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes; values '
+        'by "mse", "mae", "pinball", "r2", or None, what fits the loss.',
     ),
     "categorical_features": Parameter(
         "from_dtype", "", "str, list or None",
@@ -150,10 +175,11 @@ ELSEWHERE = {"C": "cost", "tol": "tolerance", "cv": "folds", "seed": "random_sta
 ALIKE = 0.75  # of two names, of which one may be meant by the other: "shrinking" is not "scoring"
 
 
-def defaults(method: type[Method]) -> dict[str, Any]:
-    """The parameters of a method's classifier and their defaults, the method's own first."""
-    of_method = {f.name: None if f.default == () else f.default for f in _fields(method)}
-    return of_method | {name: parameter.default for name, parameter in COMMON.items()}
+def defaults(method: type[Method], kind: Kind) -> dict[str, Any]:
+    """The parameters of a method's estimator and their defaults, the method's own first."""
+    known = {f.name: None if f.default == () else f.default for f in fields_of(method, kind)}
+    known |= {name: parameter.default for name, parameter in COMMON.items() if name not in kind.without}
+    return known | dict(kind.defaults)
 
 
 def method_of(method: type[Method], given: dict[str, Any]) -> Method:
@@ -165,6 +191,8 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
     """
     values = {}
     for item in _fields(method):
+        if item.name not in given:
+            continue  # its default is the only one that the estimator may have
         value = given[item.name]
         if isinstance(item.default, tuple):
             value = item.default if value is None else _numbers(item.name, value)
@@ -174,13 +202,17 @@ def method_of(method: type[Method], given: dict[str, Any]) -> Method:
     return method(**values)
 
 
-def parameters_of(method: type[Method], config: dict[str, Any], classes: dict[float, Any]) -> dict[str, Any]:
+def parameters_of(
+    method: type[Method], kind: Kind, config: dict[str, Any], classes: dict[float, Any]
+) -> dict[str, Any]:  # fmt: skip
     """The parameters of a model's config. classes: the classes that its labels stand for."""
-    stored = {item.name: config["method"].get(item.name, item.default) for item in _fields(method)}  # none: see LATER
+    of_method = fields_of(method, kind)
+    stored = {item.name: config["method"].get(item.name, item.default) for item in of_method}  # none: see LATER
     given = {name: value or None if isinstance(value, (list, tuple)) else value for name, value in stored.items()}
     weights = {classes[label]: weight for label, weight in config["class_weights"]}
     known = {"metric": EUCLIDEAN} | {name: config[name] for name in COMMON if name in config}
-    return given | known | {"class_weight": weights or None, "random_state": config["seed"]}
+    known |= {"class_weight": weights or None, "random_state": config["seed"]}
+    return given | {name: value for name, value in known.items() if name not in kind.without}
 
 
 def typed(name: str, value: Any, kind: str) -> Any:
@@ -226,23 +258,28 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
     return numbers
 
 
-def about(method: type[Method]) -> str:
-    """The docstring of a method's classifier, with its own parameters."""
+def about(method: type[Method], kind: Kind) -> str:
+    """The docstring of a method's estimator, with its own parameters."""
     first = str(sys.modules[method.__module__].__doc__).partition("\n\n")[0]
     lines = [" ".join(first.split()), "", f"What `lsvm-train -m {method.name}` trains.", "", "Parameters", "----------"]
-    for item in _fields(method):
-        lines += [f"{item.name} : {_kind(item)}", *_indented(in_python(item.metadata["help"], method))]
+    known = defaults(method, kind)
+    for item in fields_of(method, kind):
+        shown = f"{item.name} : {_kind(item, known[item.name])}"
+        lines += [shown, *_indented(in_python(item.metadata["help"], method))]
     for name, parameter in COMMON.items():
-        lines += [f"{name} : {parameter.kind}, default={parameter.default!r}", *_indented(parameter.help)]
-    return "\n".join(lines) + "\n\n" + ATTRIBUTES
+        if name in known:
+            lines += [f"{name} : {parameter.kind}, default={known[name]!r}", *_indented(parameter.help)]
+    return "\n".join(lines) + "\n\n" + ATTRIBUTES.format(classes="" if kind.of_values else CLASSES_TEXT)
 
 
+CLASSES_TEXT = """\
+classes_ : (classes,)
+    The labels, ascending.
+"""
 ATTRIBUTES = """\
 Attributes
 ----------
-classes_ : (classes,)
-    The labels, ascending.
-n_features_in_ : int
+{classes}n_features_in_ : int
 best_params_ : list of dict
     What cross-validation chose in each cell; where there was no choice, what was given.
 n_support_ : (classes,) int64
@@ -257,9 +294,9 @@ model_ : bytes
 """
 
 
-def _kind(item: Field[Any]) -> str:
+def _kind(item: Field[Any], default: Any) -> str:
     if item.metadata["choices"]:
-        return "{" + ", ".join(f'"{choice}"' for choice in item.metadata["choices"]) + f"}}, default={item.default!r}"
+        return "{" + ", ".join(f'"{choice}"' for choice in item.metadata["choices"]) + f"}}, default={default!r}"
     if isinstance(item.default, tuple):
         shown = list(item.default) if item.default else None
         return f"float, list of float or None, default={shown}" if shown is None else f"float or list, default={shown}"
@@ -309,6 +346,14 @@ def _names(method: type[Method]) -> dict[str, str]:
     every = [*methods().values(), method]  # a text may speak of another method
     by_field = {item.name: item.name for one in every for item in _fields(one)}
     return by_field | {parameter.field: name for name, parameter in COMMON.items() if parameter.field}
+
+
+def fields_of(method: type[Method], kind: Kind) -> tuple[Field[Any], ...]:
+    """The options of a method that an estimator has: those of losses of values where it predicts values."""
+    every = _fields(method)
+    if kind.of_values or not any(item.name == "quantile" for item in every):
+        return every  # --loss of linear methods is one of classes
+    return tuple(item for item in every if item.name not in ("loss", "quantile", "epsilon"))
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

@@ -22,11 +22,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier
+from localsvm.estimators.regressor import LocalRegressor
 
 __version__: str
 
-def load(path: str | os.PathLike[str]) -> LocalClassifier: ...
+def load(path: str | os.PathLike[str]) -> LocalEstimator: ...
 '''
 KINDS = {
     "str": "str", "int": "int", "bool": "bool", "str or None": "str | None", "int or None": "int | None",
@@ -40,10 +42,12 @@ def written() -> str:
     """Text of the stub."""
     parts = [HEAD]
     for name in estimators.names():
-        method: type[Method] = getattr(estimators, name).method
+        made = getattr(estimators, name)
+        method: type[Method] = made.method
         own = {field.name: field for field in method.__dataclass_fields__.values()}  # type: ignore[attr-defined]
-        lines = [f"class {name}(LocalClassifier):", "    def __init__(", "        self,"]
-        for parameter in defaults(method):
+        base = "LocalRegressor" if made.kind.of_values else "LocalClassifier"
+        lines = [f"class {name}({base}):", "    def __init__(", "        self,"]
+        for parameter in defaults(method, made.kind):
             if parameter in COMMON:
                 kind = KINDS[COMMON[parameter].kind]
             else:

@@ -43,6 +43,11 @@ class LaSVM(GlobalSVM):
             raise OptionError(f"{opt.epochs} must be a whole number from 1, not {self.epochs}")
 
     @property
+    def predicts_values(self) -> bool:
+        """False: an epoch learns classes."""
+        return False
+
+    @property
     def online_epochs(self) -> int:
         """Epochs that the option asks for."""
         return self.epochs

@@ -53,6 +53,11 @@ class ValueOptions(KernelMethod):
             )
 
     @property
+    def predicts_values(self) -> bool:
+        """True where the method has losses of values."""
+        return True
+
+    @property
     def value_losses(self) -> tuple[Loss, ...]:
         """Losses of values: one, or one for each level; () for classes."""
         if self.loss not in LOSSES:
