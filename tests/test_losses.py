@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -51,6 +52,10 @@ def weighted(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return 7.0 + rng.gamma(1.5, 2.0, n), rng.uniform(0.1, 3.0, n)
 
 
+def total(loss: Loss, y: np.ndarray, weight: np.ndarray, c: float) -> float:
+    return float(loss(y - c) @ weight)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.fast(len(LOSSES))
 def test_each_loss_is_its_formula(name: str) -> None:
@@ -66,7 +71,7 @@ def test_each_loss_is_its_formula(name: str) -> None:
 def test_no_constant_is_better_than_the_best_one(name: str) -> None:
     for seed, loss in product(range(3), [each for each in SOME if each.name == name]):
         y, weight = weighted(seed)
-        cost = lambda c: float(loss(y - c) @ weight)  # noqa: B023, E731
+        cost = partial(total, loss, y, weight)
         best = minimize_scalar(cost, bounds=(y.min(), y.max()), method="bounded", options={"xatol": 1e-9})
         found = loss.constant(y, weight)
         assert cost(found) <= best.fun * (1.0 + 1e-12)
@@ -116,7 +121,10 @@ def test_an_expectile_is_a_mean_with_weights_of_its_own(y: list[float], level: f
     own = weight * np.abs(level - (values <= c))
     size = 1.0 + float(np.abs(values).max())
     assert c == pytest.approx(float(np.average(values, weights=own)), abs=1e-11 * size)
-    slope = lambda t: float(np.where(values > t, level, 1.0 - level) * weight @ (values - t))  # noqa: E731
+
+    def slope(t: float) -> float:
+        return float(np.where(values > t, level, 1.0 - level) * weight @ (values - t))
+
     low, high = float(values.min()) - 1.0, float(values.max()) + 1.0
     assert c == pytest.approx(brentq(slope, low, high, xtol=1e-13), abs=1e-10 * size)
 

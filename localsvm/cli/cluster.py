@@ -108,13 +108,14 @@ def of_table(
 
 
 def predict(
-    master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer], probability: bool,
-    collected: Collected, zero_based: bool | None, force: bool, table: TableRows | None = None,
+    master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer],
+    asked: tuple[bool, float | None], collected: Collected, zero_based: bool | None, force: bool, table: TableRows | None = None,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     lines : makes the writer of a part; see `runs.prediction.parts.Prediction`.
+    asked : whether probabilities are, and which coverage.
     collected : takes in what the rows say.
     table : reader of the model's tables; None for LIBSVM text.
     """
@@ -125,7 +126,7 @@ def predict(
     with _written(output, force) as write, SparkApplication(master) as spark:
         parts = text_of(spark, file) if table is None else table_of(spark, file, table)
         rows = TextRows(parts.name, collected.indices.zero_based) if table is None else TablePartRows(file)
-        task = Prediction(rows, spark.shared(model), lines, zero_based, probability)
+        task = Prediction(rows, spark.shared(model), lines, zero_based, *asked)
         for part in predict_parts(parts, task, collected):
             write(part)
 

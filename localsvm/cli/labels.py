@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from localsvm.cli.reporting import Name, accuracy_text, label_text, names_of, problem_text, recalls_text
@@ -22,12 +22,13 @@ class PredictionLines:
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool = False, probabilities: bool = False,
-        header: bool = True, classes: Mapping[str, Any] | None = None,
+        header: bool = True, classes: Mapping[str, Any] | None = None, coverage: bool = False,
     ) -> None:  # fmt: skip
         """Write a line with the names of the columns where there are several, if `header` is True.
 
-        classes : what the labels stand for; see `Dataset.classes`.
+        classes : what the labels stand for; see `Dataset.classes`. coverage : whether a line is a set of labels.
         """
+        self._sets = coverage and not probabilities
         name = names_of(target.labels.tolist(), classes)
         self._out, self._labels, self._values = out, target.labels, decision_values
         self._names = [_on_a_line(name(label)) for label in target.labels.tolist()]
@@ -37,6 +38,9 @@ class PredictionLines:
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
+        if self._sets:
+            self._out.write("".join(" ".join(each) + "\n" for each in named_sets(block, self._names)))
+            return
         codes = self._labels.searchsorted(block.labels).tolist()
         rows = [self._names[code] for code in codes]
         if self._values or block.probabilities is not None:
@@ -44,6 +48,13 @@ class PredictionLines:
             values = (" ".join(map(repr, row)) for row in columns.tolist())
             rows = [f"{name} {row}" for name, row in zip(rows, values, strict=True)]
         self._out.write("".join(f"{row}\n" for row in rows))
+
+
+def named_sets(block: Predicted, names: Sequence[str]) -> list[list[str]]:
+    """The labels of each set, the most probable first."""
+    assert block.sets is not None and block.probabilities is not None, "sets are made of probabilities"
+    order = (-block.probabilities).argsort(axis=1, kind="stable").tolist()
+    return [[names[k] for k in row if kept[k]] for row, kept in zip(order, block.sets.tolist(), strict=True)]
 
 
 def _on_a_line(text: str) -> str:
@@ -59,27 +70,32 @@ class TableLines:
 
     def __init__(
         self, out: TextIO, target: Classification, decision_values: bool, probabilities: bool, ids: list[str],
-        label: str, delimiter: str, classes: Mapping[str, Any] | None, header: bool = True,
+        label: str, delimiter: str, classes: Mapping[str, Any] | None, coverage: bool = False, header: bool = True,
     ) -> None:  # fmt: skip
         """Write the names of the columns, if `header` is True.
 
-        classes : what the labels stand for; see `Dataset.classes`.
+        classes : what the labels stand for; see `Dataset.classes`. coverage : whether a column has sets of labels.
         """
+        self._probabilities = probabilities
         name = names_of(target.labels.tolist(), classes)
         self._writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         self._labels, self._values = target.labels, decision_values
         self._names = [name(each) for each in target.labels.tolist()]
         values = [problem_text(problem, name) for problem in target.problems] if decision_values else []
         if header:
-            self._writer.writerow([*ids, label, *(self._names if probabilities else values)])
+            sets = [f"{label} set"] if coverage else []
+            self._writer.writerow([*ids, label, *sets, *(self._names if probabilities else values)])
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
         names = [self._names[code] for code in self._labels.searchsorted(block.labels).tolist()]
         ids = [()] * len(names) if block.ids is None else block.ids
-        columns = block.decisions if block.probabilities is None else block.probabilities
-        shown = columns.tolist() if self._values or block.probabilities is not None else [[]] * len(names)
-        self._writer.writerows([*row, name, *values] for row, name, values in zip(ids, names, shown, strict=True))
+        columns = block.probabilities if self._probabilities else block.decisions
+        shown = [[]] * len(names) if columns is None or not (self._values or self._probabilities) else columns.tolist()
+        sets = [[]] * len(names) if block.sets is None else [[";".join(s)] for s in named_sets(block, self._names)]
+        self._writer.writerows(
+            [*row, name, *held, *values] for row, name, held, values in zip(ids, names, sets, shown, strict=True)
+        )
 
 
 def score_text(score: Score, name: Name = label_text) -> str:
@@ -91,8 +107,14 @@ def score_text(score: Score, name: Name = label_text) -> str:
         return ""
     recalls, target = score.recalls(), score.target
     scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
-    return accuracy_text(score.right, score.total) + (
-        f"\n{recalls_text(recalls, target.labels.tolist(), name)}" if scored else ""
+    covered = ""
+    if score.sets:
+        share = f"{score.covered / score.sets:.2%} ({score.covered:,}/{score.sets:,})"
+        covered = f"\nCoverage = {share}, {score.set_labels / score.sets:.3g} labels a set in the mean"
+    return (
+        accuracy_text(score.right, score.total)
+        + covered
+        + (f"\n{recalls_text(recalls, target.labels.tolist(), name)}" if scored else "")
     )
 
 

@@ -252,6 +252,14 @@ probability = option(
     "leave no choice, their point is cross-validated for this.",
     group=Group.SELECTION,
 )
+coverage = option(
+    "--coverage",
+    type=click.FLOAT,
+    metavar="SHARE",
+    help="Keep what lsvm-predict --coverage needs for intervals (of values) or sets of labels that hold the truth of "
+    "so many new rows, as 0.9: quantiles are trained beside values, and probabilities of classes calibrated.",
+    group=Group.SELECTION,
+)
 repeats = option(
     "--repeats",
     type=WholeNumber(1, 1000),

@@ -74,6 +74,14 @@ if TYPE_CHECKING:
     group=Group.OUTPUT,
 )
 @opt.option(
+    "--coverage",
+    type=click.FLOAT,
+    metavar="SHARE",
+    help="Write what holds the truth of so many rows, as 0.9: of values the ends of an interval after each, of classes "
+    "the labels of a set, the most probable first, in place of one label. For models trained with --coverage.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--report",
     metavar="FOLDER",
     help="Write scores of the probabilities of -b 1 into FOLDER, as JSON and as pictures (needs matplotlib): log loss, "
@@ -94,7 +102,7 @@ if TYPE_CHECKING:
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, output_format: str | None,
-    probability: bool, report: str | None, confusion: bool, zero_based: bool | None, jobs: int | None,
+    probability: bool, coverage: float | None, report: str | None, confusion: bool, zero_based: bool | None, jobs: int | None,
     memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
@@ -112,6 +120,9 @@ def predict(
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     _check_columns(decision_values, probability, report, force)
+    if coverage is not None and (decision_values or probability):
+        other = "-b 1" if probability else "--decision-values"
+        raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
@@ -120,14 +131,18 @@ def predict(
         _check_of_classes(of_values, model_file)
         if probability:
             model.calibrated()
+        if coverage is not None:
+            model.covering().margin(coverage)
         lines = _lines(output, output_format, table, decision_values, probability, classes, of_values)
+        lines = partial(lines, coverage=coverage is not None)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            cluster.predict(url, test_file, model_file, output, lines, probability, said, zero_based, force, table)
+            asked = probability, coverage
+            cluster.predict(url, test_file, model_file, output, lines, asked, said, zero_based, force, table)
         else:
             with text_output(output, force) as out:
                 takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
-                _predict(model, test_file, said, probability, takers)
+                _predict(model, test_file, said, (probability, coverage), takers)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
@@ -181,12 +196,17 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
 
 
 def _predict(
-    model: LocalModel, file: str, said: Collected, probability: bool, takers: Sequence[Callable[[Predicted], None]]
-) -> None:
-    """Predict a file block by block; each of the takers is called with the predictions of each block."""
+    model: LocalModel, file: str, said: Collected, asked: tuple[bool, float | None],
+    takers: Sequence[Callable[[Predicted], None]],
+) -> None:  # fmt: skip
+    """Predict a file block by block; each of the takers is called with the predictions of each block.
+
+    asked : whether probabilities are, and which coverage.
+    """
+    probability, coverage = asked
     indices = said.indices
     blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=said.notes)
-    for block in model.predict_blocks(indices.seen(blocks), probability):
+    for block in model.predict_blocks(indices.seen(blocks), probability, coverage=coverage):
         for take in takers:
             take(block)
 

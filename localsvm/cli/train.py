@@ -51,6 +51,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.grid
 @opt.select
 @opt.probability
+@opt.coverage
 @opt.seed
 @opt.partition_file
 @opt.zero_based

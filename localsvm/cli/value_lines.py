@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted
     from localsvm.runs.prediction.value_scores import ValueScore
     from localsvm.targets.regression import Regression
 
+ENDS = ("lower", "upper")
 NAMES = {"mse": "mean squared error", "r2": "mean squared error", "mae": "mean absolute error"}
 NAMES |= {"pinball": "mean pinball loss", "expectile": "mean expectile loss"}
 
@@ -21,14 +22,19 @@ class ValueLines:
     Several levels are columns, below a line with the levels.
     """
 
-    def __init__(self, out: TextIO, target: Regression, header: bool = True) -> None:
+    def __init__(self, out: TextIO, target: Regression, coverage: bool = False, header: bool = True) -> None:
+        """Write a line with the names of the columns where there are several, if `header` is True.
+
+        coverage : whether there are the ends of an interval, too.
+        """
         self._out = out
-        if header and len(target.losses) > 1:
-            out.write(" ".join(levels_of(target)) + "\n")
+        levels = levels_of(target)
+        if header and (coverage or len(levels) > 1):
+            out.write(" ".join([*(levels if len(levels) > 1 else ["value"]), *(ENDS if coverage else [])]) + "\n")
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
-        rows = block.labels.reshape(len(block.y), -1).tolist()
+        rows = _columns(block).tolist()
         self._out.write("".join(" ".join(map(repr, row)) + "\n" for row in rows))
 
 
@@ -39,23 +45,35 @@ class TableValueLines:
     """
 
     def __init__(
-        self, out: TextIO, target: Regression, ids: list[str], label: str, delimiter: str, header: bool = True
+        self, out: TextIO, target: Regression, ids: list[str], label: str, delimiter: str, coverage: bool = False,
+        header: bool = True,
     ) -> None:  # fmt: skip
         self._writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         levels = levels_of(target)
         if header:
-            self._writer.writerow([*ids, *([label] if len(levels) == 1 else [f"{label} {level}" for level in levels])])
+            names = [label] if len(levels) == 1 else [f"{label} {level}" for level in levels]
+            self._writer.writerow([*ids, *names, *([f"{label} {end}" for end in ENDS] if coverage else [])])
 
     def write(self, block: Predicted) -> None:
         """Write the predictions of a block of rows."""
         ids = [()] * len(block.y) if block.ids is None else block.ids
-        rows = block.labels.reshape(len(block.y), -1).tolist()
+        rows = _columns(block).tolist()
         self._writer.writerows([*row, *values] for row, values in zip(ids, rows, strict=True))
 
 
+def _columns(block: Predicted) -> Any:
+    """Answers and ends of intervals (n, columns)."""
+    answers = block.labels.reshape(len(block.y), -1)
+    if block.intervals is None:
+        return answers
+    import numpy as np  # takes long to import
+
+    return np.hstack([answers, block.intervals])
+
+
 def levels_of(target: Regression) -> list[str]:
-    """The levels, as text."""
-    return [f"{loss.level:g}" for loss in target.losses]
+    """The levels of the answers, as text."""
+    return [f"{loss.level:g}" for loss in target.losses[: target.answers]]
 
 
 def value_score_text(score: ValueScore) -> str:
@@ -63,17 +81,25 @@ def value_score_text(score: ValueScore) -> str:
     if not score.total:
         return ""
     report, levels = score.as_dict(), levels_of(score.target)
+    covered = ""
+    if score.intervals:
+        share = f"{score.covered / score.intervals:.2%} ({score.covered:,}/{score.intervals:,})"
+        covered = f"\nCoverage = {share}, mean width {report['mean_width']:g}"
     if score.target.score in ("pinball", "expectile"):
         name = NAMES[report["score"]].capitalize()
-        return "\n".join(
-            f"{name} at {level} = {loss:g} ({below:.2%} of {score.total:,} values are not above)"
-            for level, loss, below in zip(levels, report["loss"], report["below"], strict=True)
+        return (
+            "\n".join(
+                f"{name} at {level} = {loss:g} ({below:.2%} of {score.total:,} values are not above)"
+                for level, loss, below in zip(levels, report["loss"], report["below"], strict=True)
+            )
+            + covered
         )
     mean = "" if report["score"] != "mae" else f"\nMean absolute error = {report['loss'][0]:g} (regression)"
     correlation = report["squared_correlation"][0]
     return (
         f"Mean squared error = {report['mean_squared_error'][0]:g} (regression)\n"
-        f"Squared correlation coefficient = {math.nan if correlation is None else correlation:g} (regression){mean}"
+        f"Squared correlation coefficient = {math.nan if correlation is None else correlation:g} (regression)"
+        f"{mean}{covered}"
     )
 
 

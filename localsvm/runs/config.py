@@ -23,7 +23,7 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets import classification, regression
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import ACCURACY, SCHEMES, Classification
-from localsvm.targets.losses import LEAST_SQUARES
+from localsvm.targets.losses import LEAST_SQUARES, QUANTILE, Loss
 from localsvm.targets.regression import Regression
 
 EFFORTS = ("low", "normal", "high")
@@ -35,7 +35,7 @@ WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
 # a model without these options has their defaults
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
-    "views", "effort",
+    "views", "effort", "coverage",
 }  # fmt: skip
 
 
@@ -64,6 +64,8 @@ class TrainingConfig:
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
+    coverage : of the intervals or sets of labels that the model is to give, between 0 and 1; None for none. Sets are
+        made of probabilities.
     seed : of everything random, from 0, of up to 1000 digits.
     repeats : partitions by different seeds, and of different geometries where these are chosen, which answer together;
         None for what the effort does.
@@ -97,8 +99,11 @@ class TrainingConfig:
     scoring: str | None = None
     coarse_size: int | None = None
     blocks: bool = False
+    coverage: float | None = None
 
     def __post_init__(self) -> None:
+        if self.coverage is not None and not self.of_values:
+            object.__setattr__(self, "probability", True)
         self._check_choices()
         self._check_values()
         self._check_numbers()
@@ -154,6 +159,8 @@ class TrainingConfig:
             if not 0.0 < weight <= LARGEST_COST:
                 what = f"a positive number up to {LARGEST_COST:g}"
                 raise OptionError(f"{opt.class_weights(label)}: the weight of a class must be {what}, not {weight:g}")
+        if self.coverage is not None and not 0.0 < self.coverage < 1.0:
+            raise OptionError(f"{opt.coverage} must be a number between 0 and 1, as 0.9, not {self.coverage:g}")
         if not 0 <= self.seed < SEEDS:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
 
@@ -262,6 +269,7 @@ class TrainingConfig:
         left_out |= {"scoring"} if self.scoring in (None, ACCURACY) else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
+        left_out |= {"coverage"} if self.coverage is None else set()
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
@@ -269,7 +277,9 @@ class TrainingConfig:
     def target(self, observed: Observed) -> Target:
         """What the labels mean."""
         if observed.values is not None:
-            return Regression(self.method.value_losses, observed.values, self.scoring or "")
+            losses, tail = self.method.value_losses, (1.0 - (self.coverage or 0.0)) / 2.0
+            ends = (Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail)) if self.coverage else ()
+            return Regression((*losses, *ends), observed.values, self.scoring or "", bool(ends))
         return Classification(observed.labels, self.multiclass, self.scoring or ACCURACY)
 
 

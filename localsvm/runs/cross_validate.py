@@ -132,7 +132,11 @@ def _scored(
         mean = averaged(prepared.config, prepared.target, validated.held, names, prepared.head.rows)
         return mean.error, mean.recalls, prepared.measured.weighed(mean.weights)
     reports = [result.report for result in validated.results]
-    return cross_validated_error(reports), cross_validated_recalls(reports, prepared.target), prepared.measured
+    return (
+        cross_validated_error(reports, prepared.target),
+        cross_validated_recalls(reports, prepared.target),
+        prepared.measured,
+    )
 
 
 @dataclass(frozen=True)

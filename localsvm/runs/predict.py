@@ -26,13 +26,15 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.prediction.table_rows import TableNotes, TableRows
-from localsvm.runs.preparation.stored import calibration_of, observed_of, options_of, stored_chain
+from localsvm.runs.preparation.stored import calibration_of, coverage_of, observed_of, options_of, stored_chain
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification, classes_of, known_recalls, recalls
+from localsvm.targets.conformal import Coverage, label_sets
 from localsvm.targets.probabilities import Calibration
+from localsvm.targets.regression import Regression, regression_of
 
 STRIP = 1 << 12  # rows of a cell that a thread decides at once
 
@@ -48,6 +50,8 @@ class Predicted:
     decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
     y : (n,) float64 labels of the file.
     probabilities : (n, classes) float64, None where they were not asked for.
+    intervals : (n, 2) float64 of values, or
+    sets : (n, classes) bool of classes, where a coverage was asked for; else None.
     ids : the texts of the columns that name the rows of a table; None where there are none.
     """
 
@@ -55,6 +59,8 @@ class Predicted:
     decisions: NDArray[np.float64]
     y: NDArray[np.float64]
     probabilities: NDArray[np.float64] | None = None
+    intervals: NDArray[np.float64] | None = None
+    sets: NDArray[np.bool_] | None = None
     ids: list[tuple[str, ...]] | None = None
 
 
@@ -75,6 +81,7 @@ class LocalModel:
     zero_based : whether indices of the training file started at 0.
     partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
+    coverage : what makes intervals or sets of labels, None for a model without.
     method : that the cells were trained by.
     table : reader of the rows of a table; None for a model that was trained on LIBSVM text.
     file : the open `store.model.Model`.
@@ -112,6 +119,7 @@ class LocalModel:
         self._width, self._repeat = mapped, _repeats(self.partition.cells_by_repeat)
         self.target = config.target(observed_of(file))
         self.calibration = calibration_of(file, self.target.n_problems)
+        self.coverage = coverage_of(file)
         self.method = config.method
         self.table = TableRows.of(file.config, file.labels, self.chain.width)
         lengths = {"features": mapped, "folds": config.folds, "classes": len(file.labels)}
@@ -157,6 +165,28 @@ class LocalModel:
                 f"{self.file.path}: no probabilities in this model; train it again with {opt.probability(1)}"
             )
         return self.calibration
+
+    def covering(self) -> Coverage:
+        """What makes intervals or sets of labels; raises ModelError for a model without."""
+        if self.coverage is None:
+            what = f"no coverage was promised in training; train it again with {opt.coverage(0.9)}"
+            raise ModelError(f"{self.file.path}: {what}")
+        return self.coverage
+
+    def intervals(self, X: Examples, level: float) -> NDArray[np.float64]:
+        """Intervals (n, 2) float64 of unscaled rows that hold their values with this probability.
+
+        Raises what `covering` and `Coverage.margin` raise.
+        """
+        margin = self.covering().margin(level)
+        return regression_of(self.target).intervals(self._decide(self.chain.apply(X), 1), margin)
+
+    def sets(self, X: Examples, level: float) -> NDArray[np.bool_]:
+        """Sets of labels (n, classes) of unscaled rows that hold the true one with this probability; none is empty.
+
+        Raises what `covering` and `Coverage.margin` raise.
+        """
+        return label_sets(self.probabilities(X), self.covering().margin(level))
 
     def probabilities(self, X: Examples) -> NDArray[np.float64]:
         """Probabilities (n, classes) float64, which sum to 1, of unscaled rows; the classes are as in `target.labels`.
@@ -205,23 +235,27 @@ class LocalModel:
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
     def predict_blocks(
-        self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1
+        self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1, coverage: float | None = None
     ) -> Iterator[Predicted]:
         """Predictions for unscaled rows, in larger blocks than are given; each row once, in order.
 
-        number: of the first row, for messages.
+        number: of the first row, for messages. coverage : of intervals or sets of labels; None for none.
         """
+        margin = None if coverage is None else self.covering().margin(coverage)
+        of_values = isinstance(self.target, Regression)
         for block in merged(blocks, self._extent.rows, self._extent.size):
             known = block.columns is not None or block.shift is not None  # from `read`
             X = self.chain.apply(block.X, read=known)
             first, number = number, number + len(block.y)
-            if probabilities:
-                class_probabilities = self._probabilities(X, first)
-                labels = self.classes.labels[class_probabilities.argmax(axis=1)]
-                yield Predicted(labels, np.empty((len(labels), 0)), block.y, class_probabilities, block.ids)
+            if probabilities or (margin is not None and not of_values):
+                p = self._probabilities(X, first)
+                labels = self.classes.labels[p.argmax(axis=1)]
+                sets = None if margin is None else label_sets(p, margin)
+                yield Predicted(labels, np.empty((len(labels), 0)), block.y, p, sets=sets, ids=block.ids)
             else:
                 decisions = self._decide(X, first)
-                yield Predicted(self.target.decide(decisions), decisions, block.y, ids=block.ids)
+                ends = None if margin is None else regression_of(self.target).intervals(decisions, margin)
+                yield Predicted(self.target.decide(decisions), decisions, block.y, intervals=ends, ids=block.ids)
 
     def _answers(
         self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
@@ -412,6 +446,7 @@ class Score:
 
     def __post_init__(self) -> None:
         self.confusion: dict[tuple[float, float], int] = {}
+        self.sets = self.covered = self.set_labels = 0  # of rows with a label: sets, those that hold it, their labels
 
     def add(self, block: Predicted) -> None:
         """Count a block."""
@@ -419,6 +454,11 @@ class Score:
         y, decided = block.y[labelled], block.labels[labelled]
         self.right += int((decided == y).sum())
         self.total += len(y)
+        if block.sets is not None:
+            known = self.target.labels.searchsorted(y).clip(max=len(self.target.labels) - 1)
+            inside = block.sets[labelled][np.arange(len(y)), known] & (self.target.labels[known] == y)
+            self.sets, self.covered = self.sets + len(y), self.covered + int(inside.sum())
+            self.set_labels += int(block.sets[labelled].sum())
         true, row = np.unique(y, return_inverse=True)  # a file may have labels that the model does not know
         labels = self.target.labels
         cells = row * len(labels) + labels.searchsorted(decided)
@@ -430,6 +470,8 @@ class Score:
     def merge(self, other: Score) -> None:
         """Count the rows of another one."""
         self.right, self.total = self.right + other.right, self.total + other.total
+        self.sets, self.covered = self.sets + other.sets, self.covered + other.covered
+        self.set_labels += other.set_labels
         for key, rows in other.confusion.items():
             self.confusion[key] = self.confusion.get(key, 0) + rows
 
@@ -449,7 +491,8 @@ class Score:
             {"true": t if np.isfinite(t) else None, "predicted": p, "rows": n}
             for (t, p), n in sorted(self.confusion.items())
         ]
-        return {
+        report = {"covered": self.covered, "labels_of_a_set": self.set_labels / self.sets} if self.sets else {}
+        return report | {
             "right": self.right,
             "total": self.total,
             "accuracy": self.right / max(1, self.total),

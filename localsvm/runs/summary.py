@@ -72,10 +72,16 @@ class Summary:
     score: str | None = None
 
 
-def cross_validated_error(reports: Sequence[CellReport]) -> float | None:
+def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
     """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
-    weight = sum(sum(r.weight) for r in reports)
-    return sum(sum(r.wrong) for r in reports) / weight if weight else None
+    if target.score_of_values is None:
+        weight = sum(sum(r.weight) for r in reports)
+        return sum(sum(r.wrong) for r in reports) / weight if weight else None
+    held_out = [r for r in reports if r.weight]
+    if not held_out:
+        return None
+    wrong, mass = (np.sum([getattr(r, name) for r in held_out], axis=0) for name in ("wrong", "weight"))
+    return target.error(wrong, mass)
 
 
 def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> list[float | None] | None:
@@ -175,7 +181,7 @@ def summarise(
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
-        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports)},
+        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)},
         cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),

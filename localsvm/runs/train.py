@@ -22,7 +22,7 @@ from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.naming import opt
 from localsvm.partition import Partition
 from localsvm.runs.cells.averaged import Averaged, averaged
-from localsvm.runs.cells.held_values import HeldValues
+from localsvm.runs.cells.held_values import HeldValues, outside
 from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpack_scores
 from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
 from localsvm.runs.cells.work import CellReport, wrong_rows
@@ -38,6 +38,7 @@ from localsvm.store.journal import Journal, journal_path, open_journal
 from localsvm.store.model import ModelContent, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
+from localsvm.targets.conformal import KIND, Coverage
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -82,9 +83,10 @@ def train(
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
+            coverage = _covered(prepared, trained, journal, calibration)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, calibration, force, key[0])
+                _write(output, prepared, journal, trained, (calibration, coverage), force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
     return _summary(prepared, trained, clock, calibration, mean)
@@ -161,6 +163,16 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
 
     with clock("calibrate"):
         return calibrate(classes_of(prepared.target), trained.held(journal))
+
+
+def _covered(
+    prepared: PreparedRun, trained: Trained, journal: Journal, calibration: Calibration | None
+) -> Coverage | None:  # fmt: skip
+    """Margins that make answers cover the truth; None where no coverage is asked for."""
+    if prepared.config.coverage is None:
+        return None
+    scores = outside(prepared.target, trained.held(journal), calibration)
+    return Coverage.of(scores, prepared.config.coverage)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -307,9 +319,10 @@ class _Training:
 
 
 def _write(
-    output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained, calibration: Calibration | None,
-    force: bool, key: str,
+    output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
+    learned: tuple[Calibration | None, Coverage | None], force: bool, key: str,
 ) -> None:  # fmt: skip
+    calibration, coverage = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
@@ -317,6 +330,7 @@ def _write(
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
         calibration=("sigmoids", calibration.state()) if calibration else None,
+        coverage=(KIND, coverage.state()) if coverage else None,
         run=key,
     )
     write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)

@@ -45,7 +45,7 @@ class ModelContent:
     metric : its kind and its arrays; None for the Euclidean one.
     ranks : the arrays of the rank view; None without.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
-    calibration : of what kind, and the arrays.
+    calibration, coverage : of what kind, and the arrays.
     run : key of the run that made it, by which a finished run is known.
     """
 
@@ -58,6 +58,7 @@ class ModelContent:
     ranks: Mapping[str, Array] | None = None
     report: State | None = None
     calibration: State | None = None
+    coverage: State | None = None
     run: str = ""
 
 
@@ -84,6 +85,7 @@ def write_model(
         _write_cells(writer, cells, n_cells)
         _write_state(writer, "report", "names", content.report)
         _write_state(writer, "calibration", "kind", content.calibration)
+        _write_state(writer, "coverage", "kind", content.coverage)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -131,7 +133,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    report, calibration : see `ModelContent`; None where the file has none.
+    report, calibration, coverage : see `ModelContent`; None where the file has none.
     """
 
     path: AnyPath
@@ -146,6 +148,7 @@ class Model:
     row_ptr: dict[str, NDArray[np.int64]]
     report: tuple[str, dict[str, Array]] | None
     calibration: tuple[str, dict[str, Array]] | None
+    coverage: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
     _columns: dict[str, StoredRows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
@@ -334,7 +337,7 @@ def _write_state(writer: ContainerWriter, group: str, key: str, state: State | N
     if state is None:
         return
     name, arrays = state
-    if group in ("scaling", "metric", "partition", "calibration"):
+    if group in ("scaling", "metric", "partition", "calibration", "coverage"):
         check_finite(f"the {group}", arrays)
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
@@ -388,7 +391,8 @@ def _read_model(file: Container) -> Model:
         n_cells=n_cells,
         row_ptr=row_ptr,
         report=(file.attribute("/report", "names", str), file.arrays("/report")) if file.has("/report") else None,
-        calibration=_read_calibration(file),
+        calibration=_read_kind(file, "calibration"),
+        coverage=_read_kind(file, "coverage"),
         _container=file,
         _columns=columns,
     )
@@ -404,10 +408,9 @@ def read_metric(file: Container) -> tuple[str, dict[str, Array]] | None:
     return (file.attribute("/metric", "kind", str), file.arrays("/metric")) if file.has("/metric") else None
 
 
-def _read_calibration(file: Container) -> tuple[str, dict[str, Array]] | None:
-    if not file.has("/calibration"):
-        return None
-    return file.attribute("/calibration", "kind", str), file.arrays("/calibration")
+def _read_kind(file: Container, group: str) -> tuple[str, dict[str, Array]] | None:
+    """Kind and arrays of a group; None where the file does not have it."""
+    return (file.attribute(f"/{group}", "kind", str), file.arrays(f"/{group}")) if file.has(f"/{group}") else None
 
 
 def _check_pointer(name: str, pointer: Array, n_cells: int, column: StoredRows) -> None:

@@ -52,6 +52,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "Seed": _seed,
     "float": _number,
     "int | None": lambda value: value is None or _whole(value),
+    "float | None": lambda value: value is None or _number(value),
     "str": lambda value: isinstance(value, str),
     "str | None": lambda value: value is None or isinstance(value, str),
     "tuple[float, ...]": _list_of(_number),

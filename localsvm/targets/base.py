@@ -121,6 +121,13 @@ class Target(ABC):
         values : (problems, n) decision values of the rows.
         """
 
+    def error(self, wrong: Values, mass: Values) -> float | None:
+        """What is wrong of all rows: for classes the share of their weight; None where no row counts.
+
+        wrong, mass : (parts,), each summed over all rows.
+        """
+        return float(wrong.sum() / mass.sum()) if mass.sum() else None
+
     def recalls(self, wrong: Values, mass: Values) -> list[float | None] | None:
         """Share of right rows of each class, where points are scored class by class; None where they are not.
 

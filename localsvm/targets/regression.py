@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.errors import ModelError
 from localsvm.targets.base import Observed, Target, ValueRange, Values
 from localsvm.targets.losses import ABSOLUTE, INSENSITIVE, LEVELLED, QUANTILE, WITH_EPSILON, Loss
 
@@ -26,14 +28,22 @@ class Regression(Target):
 
     Attributes
     ----------
-    losses : of the problems, by ascending levels; an epsilon is the grid's.
+    losses : of the problems, by ascending levels; an epsilon is the grid's. With an interval the last two are the
+        quantiles at its ends.
     training : where the values of the training rows lie.
     scoring : what selection scores points by, one of SCORES; "" for the loss itself.
+    interval : whether the last two problems are the ends of an interval.
     """
 
     losses: tuple[Loss, ...]
     training: ValueRange
     scoring: str = ""
+    interval: bool = False
+
+    @property
+    def answers(self) -> int:
+        """Number of the first problems, whose values are answers themselves."""
+        return len(self.losses) - 2 * self.interval
 
     @property
     def n_problems(self) -> int:
@@ -79,7 +89,7 @@ class Regression(Target):
         out = np.empty((len(values), self.n_problems))
         for p, loss in enumerate(self.losses):
             for point, answers in zip(out, self._decoded(values[:, p]), strict=True):
-                point[p] = self._scored(loss, y - answers) @ weight
+                point[p] = (loss if p >= self.answers else partial(self._scored, loss))(y - answers) @ weight
         return out, np.zeros(len(values))
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
@@ -91,8 +101,12 @@ class Regression(Target):
         return np.full(self.n_problems, weight.sum())
 
     def loss(self, wrong: Values, mass: Values) -> Values:
-        """The mean loss, over rows and problems."""
-        return np.asarray((wrong / mass).mean(axis=1))
+        """The mean loss, over rows and answers."""
+        return np.asarray((wrong / mass)[:, : self.answers].mean(axis=1))
+
+    def error(self, wrong: Values, mass: Values) -> float | None:
+        """The same of one point."""
+        return float(self.loss(wrong[None], mass)[0]) if mass.sum() else None
 
     def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
         """A problem's only model, or the mean of its fold models' values, each clipped to the range."""
@@ -108,13 +122,29 @@ class Regression(Target):
         return np.clip(values, low, high)
 
     def decide(self, values: Values) -> Values:
-        """Values (n,) in the units of training, or (n, problems) ascending where there are several problems."""
-        answers = self._decoded(values)
-        return answers[:, 0] if self.n_problems == 1 else np.sort(answers, axis=1)
+        """Values (n,) in the units of training, or (n, answers) ascending where there are several."""
+        answers = self._decoded(values[:, : self.answers])
+        return answers[:, 0] if self.answers == 1 else np.sort(answers, axis=1)
+
+    def outside(self, values: Values, y: Values) -> Values:
+        """How far (n,) values y are outside of the interval of some decision values (n, problems); below 0 inside."""
+        low, high = self._ends(values)
+        return np.maximum(low - y, y - high)
+
+    def intervals(self, values: Values, margin: float) -> Values:
+        """Intervals (n, 2) of decision values (n, problems), wider by a margin; at least a point."""
+        low, high = self._ends(values)
+        middle = (low + high) / 2.0
+        return np.stack([np.minimum(low - margin, middle), np.maximum(high + margin, middle)], axis=1)
+
+    def _ends(self, values: Values) -> tuple[Values, Values]:
+        ends = np.sort(self._decoded(values[:, self.answers :]), axis=1)
+        return ends[:, 0], ends[:, 1]
 
     def scores(self, answers: Values, y: Values) -> Values:
-        """The score's loss of answers (n, problems) for values y (n,): (n, problems)."""
-        return np.stack([self._scored(loss, y - answers[:, p]) for p, loss in enumerate(self.losses)], axis=1)
+        """The score's loss of answers (n, answers) for values y (n,): (n, answers)."""
+        losses = self.losses[: self.answers]
+        return np.stack([self._scored(loss, y - answers[:, p]) for p, loss in enumerate(losses)], axis=1)
 
     @property
     def score_of_values(self) -> str:
@@ -142,3 +172,10 @@ class Regression(Target):
     def _decoded(self, values: Values) -> Values:
         answers = values * self.deviation + self.training.mean
         return np.clip(answers, self.training.low, self.training.high)
+
+
+def regression_of(target: Target) -> Regression:
+    """The target of a model of values; ModelError for one of classes."""
+    if not isinstance(target, Regression):
+        raise ModelError("the model predicts classes, and this is for values")
+    return target

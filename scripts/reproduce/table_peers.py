@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders sha
 from harness.commands import answer
 from harness.timing import error, processor_seconds
 from reproduce.tabular_peers import PEERS as OF_NUMBERS
-from reproduce.tabular_peers import Peer, forest, labels, learned, products
+from reproduce.tabular_peers import Peer, catboost, forest, labels, learned, products
 
 MISSING = ["", " ", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 LEVELS = 255  # that HistGradientBoosting takes in a column; rarer ones are one level
@@ -43,10 +43,10 @@ def xgboost(seed: int, **settings: Any) -> Any:
 
 
 class CatBoost:
-    """CatBoost's classifier, told which columns are text."""
+    """A model of CatBoost, told which columns are text."""
 
-    def __init__(self, seed: int, **settings: Any) -> None:
-        self.model = OF_NUMBERS["CatBoost"].make(seed, **settings)
+    def __init__(self, seed: int, make: Any = catboost, **settings: Any) -> None:
+        self.model = make(seed, **settings)
 
     def fit(self, X: Any, y: Any, **how: Any) -> Any:
         text = [name for name in X.columns if X[name].dtype == object]
@@ -79,12 +79,18 @@ PEERS: dict[str, Peer] = {
 
 def frames(paths: list[str], label: str, ignored: list[str], peer: str) -> tuple[Any, ...]:
     """X, y, X_test, y_test: frames with the categories as the peer takes them, and labels 0, 1, ..."""
+    parts = columns(paths, label, ignored, peer)
+    classes = sorted(parts[0][1].astype(str).unique())
+    return tuple(each for X, y in parts for each in (X, np.searchsorted(classes, y.astype(str))))
+
+
+def columns(paths: list[str], label: str, ignored: list[str], peer: str) -> list[tuple[Any, Any]]:
+    """Of each table a frame with the categories as the peer takes them, and the column of labels."""
     import pandas as pd
 
     parts = [pd.read_csv(path, na_values=MISSING, keep_default_na=False, skipinitialspace=True) for path in paths]
     names = [name for name in parts[0].columns if name != label and _plain(name) not in ignored]
-    classes = sorted(parts[0][label].astype(str).unique())
-    out: list[Any] = []
+    out = []
     for part in parts:
         X = part[names].copy()
         for name in names:
@@ -92,8 +98,8 @@ def frames(paths: list[str], label: str, ignored: list[str], peer: str) -> tuple
                 X[name] = _coded(X[name], parts[0][name].dropna().astype(str), peer)
             elif peer == "RealMLP":  # which takes no missing numbers
                 X[name] = X[name].fillna(parts[0][name].median())
-        out += [X, np.searchsorted(classes, part[label].astype(str))]
-    return tuple(out)
+        out.append((X, part[label]))
+    return out
 
 
 def _plain(name: str) -> str:

@@ -31,17 +31,14 @@ class Averaged:
     weights : (members,) of their values, whose sum is 1; None where all weigh the same.
     wrong, mass : (parts,) weight of the held-out rows that the mean decides wrongly, and of all; see `Target.wrong`.
     recalls : share of right rows of each class, where they are scored class by class; else None.
+    error : of the held-out rows; None where no row counts. See `Target.error`.
     """
 
     weights: Floats | None
     wrong: Floats
     mass: Floats
     recalls: list[float | None] | None
-
-    @property
-    def error(self) -> float | None:
-        """Share of the held-out rows that the mean decides wrongly; None where no row counts."""
-        return float(self.wrong.sum() / self.mass.sum()) if self.mass.sum() else None
+    error: float | None
 
 
 def averaged(
@@ -67,7 +64,7 @@ def averaged(
     equal = np.full(len(repeats), 1.0 / len(repeats))
     mean = np.tensordot(equal if weights is None else weights, held.values, 1)
     wrong, mass = target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight)
-    return Averaged(weights, wrong, mass, target.recalls(wrong, mass))
+    return Averaged(weights, wrong, mass, target.recalls(wrong, mass), target.error(wrong, mass))
 
 
 def _sample(rows: int, values: int, seed: int) -> Numbers:

@@ -10,6 +10,31 @@ from numpy.typing import NDArray
 
 from localsvm.runs.cells.records import unpack
 from localsvm.store.journal import Journal
+from localsvm.targets.base import Target
+from localsvm.targets.classification import classes_of
+from localsvm.targets.held_out import HeldOut
+from localsvm.targets.probabilities import Calibration
+from localsvm.targets.regression import Regression
+
+
+def outside(target: Target, held: HeldOut, calibration: Calibration | None) -> NDArray[np.float64]:
+    """Scores (n,) of the held-out rows that neither learned nor chose the metric: see `targets.conformal`.
+
+    calibration : of a model of classes.
+    """
+    scores = []
+    for i in range(len(held.sizes)):
+        values, y, count = held.cell(i)
+        decisions, fresh = values.T.astype(np.float64), count > 0
+        if isinstance(target, Regression):
+            scores.append(target.outside(decisions[fresh], y[fresh]))
+            continue
+        classes = classes_of(target)
+        assert calibration is not None, "sets are made of probabilities"
+        p = calibration.in_cell(classes, i).combine(decisions[fresh], np.arange(classes.n_problems))
+        shares = calibration.of_classes(classes, p)
+        scores.append(1.0 - shares[np.arange(len(shares)), classes.codes(y[fresh])])
+    return np.concatenate(scores)
 
 
 class HeldValues:

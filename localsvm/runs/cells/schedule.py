@@ -115,7 +115,7 @@ class CellTrainer:
         self.config, self._cells, self._measured = config, cells, measured
         self.observed, self.fit = observed, fit
         self.target = config.target(observed)
-        self.holds = config.probability or cells.members.several
+        self.holds = config.probability or config.coverage is not None or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:
         """The method that trains the cells, which measures by the distance of their repeat."""

@@ -79,8 +79,8 @@ class Collected:
 def score_of(target: Target) -> Score | ValueScore:
     """Running score of no rows."""
     if isinstance(target, Regression):
-        one = np.zeros(target.n_problems)
-        return ValueScore(target, 0, one, one, np.zeros((5, target.n_problems)), one)
+        one = np.zeros(target.answers)
+        return ValueScore(target, 0, one, one, np.zeros((5, target.answers)), one)
     assert isinstance(target, Classification)
     return Score(target)
 
@@ -152,7 +152,7 @@ class Prediction:
     rows : reader of the rows of a part.
     model : says where the model is on the machine that asks.
     writer : makes a `Writer` of a text file and the model's target; header: of the first part.
-    zero_based, probability : as `lsvm-predict` has them.
+    zero_based, probability, coverage : as `lsvm-predict` has them.
     level : the SIMD level that all machines have to have: that of this one.
     before : the lines and rows before the part, for messages.
     """
@@ -162,6 +162,7 @@ class Prediction:
     writer: Callable[..., Writer]
     zero_based: bool | None
     probability: bool
+    coverage: float | None = None
     level: str = field(default_factory=lambda: LEVELS[simd_level()])
     before: Place = BEGINNING
 
@@ -173,7 +174,7 @@ class Prediction:
         out, rows = StringIO(), 0
         writer = self.writer(out, model.target, header=part == 0)
         blocks = self.rows.blocks(model, part, pieces, self.before, said)
-        for block in model.predict_blocks(blocks, self.probability, self.before.rows + 1):
+        for block in model.predict_blocks(blocks, self.probability, self.before.rows + 1, self.coverage):
             writer.write(block)
             said.score.add(block)
             rows += len(block.y)

@@ -25,6 +25,7 @@ class ValueScore:
     moments : of each problem's answers f and of the values y: sums of f, f^2, y f; and of y, y^2. Of both the mean of
         the training values is taken first.
     below : (problems,) rows whose value is not above the answer.
+    intervals, covered, width : rows with an interval, those whose value it holds, and the sum of the widths.
     """
 
     target: Regression
@@ -33,6 +34,9 @@ class ValueScore:
     squares: Any = field(default_factory=lambda: np.zeros(1))
     moments: Any = field(default_factory=lambda: np.zeros((5, 1)))
     below: Any = field(default_factory=lambda: np.zeros(1))
+    intervals: int = 0
+    covered: int = 0
+    width: float = 0.0
 
     def add(self, block: Predicted) -> None:
         """Count a block."""
@@ -41,6 +45,10 @@ class ValueScore:
         answers = block.labels.reshape(len(block.y), -1)[known]
         f, d = answers - mean, (y - mean)[:, None]
         self.total += len(y)
+        if block.intervals is not None:
+            low, high = block.intervals[known].T
+            self.intervals, self.width = self.intervals + len(y), self.width + float((high - low).sum())
+            self.covered += int(np.count_nonzero((low <= y) & (y <= high)))
         self.losses = self.losses + self.target.scores(answers, y).sum(axis=0)
         self.squares = self.squares + np.square(d - f).sum(axis=0)
         self.below = self.below + (y[:, None] <= answers).sum(axis=0)
@@ -51,7 +59,7 @@ class ValueScore:
     def merge(self, other: ValueScore) -> None:
         """Count the rows of another one."""
         self.total += other.total
-        for name in ("losses", "squares", "moments", "below"):
+        for name in ("losses", "squares", "moments", "below", "intervals", "covered", "width"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +72,12 @@ class ValueScore:
         }
         report |= {"mean_squared_error": (self.squares / rows).tolist()}
         report |= {"squared_correlation": [self.correlation(p) for p in range(len(self.squares))]}
-        return report | {"levels": [loss.level for loss in self.target.losses], "below": (self.below / rows).tolist()}
+        if self.intervals:
+            report |= {"covered": self.covered, "mean_width": self.width / self.intervals}
+        return report | {
+            "levels": [loss.level for loss in self.target.losses[: self.target.answers]],
+            "below": (self.below / rows).tolist(),
+        }
 
     def correlation(self, problem: int = 0) -> float | None:
         """The squared correlation coefficient, as svm-predict has it; None where all values or answers are equal."""

@@ -27,6 +27,7 @@ from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
 from localsvm.targets.base import Observed, ValueRange
+from localsvm.targets.conformal import KIND, Coverage
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
@@ -47,6 +48,9 @@ CALIBRATION_PIECES = {
     "curve": floats64("knots", 2),
     "powers": floats64(2, low=0),
 }
+
+
+COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
@@ -145,6 +149,21 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
     if np.any(np.diff(z) <= 0) or np.any(np.diff(z + shift) < -1e-9 * (1 + abs(z[1:]))):
         raise Unsound("/calibration/curve does not ascend")
     return Calibration.from_state(arrays)
+
+
+def coverage_of(model: Model) -> Coverage | None:
+    """What makes intervals or sets of labels of a model's answers; None where it has none."""
+    if (model.coverage is None) != (model.config.get("coverage") is None):
+        raise Unsound("/coverage is not what the option coverage says")
+    if model.coverage is None:
+        return None
+    kind, arrays = model.coverage
+    if kind != KIND:
+        raise Unsound(f"/coverage@kind: no coverage of ours is called {kind!r}")
+    check("/coverage", COVERAGE_PIECES, arrays, {})
+    if not len(arrays["levels"]) or np.any(np.diff(arrays["levels"]) <= 0):
+        raise Unsound("/coverage/levels do not ascend")
+    return Coverage.from_state(arrays)
 
 
 def metrics_of(model: Model) -> list[Metric]:

@@ -118,9 +118,14 @@ class ValueSystem(System):
         self, jobs: Sequence[Job], starts: Sequence[ValueStart | None], tolerance: float
     ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
         rows = [self._rows(job) for job in jobs]
-        if self.losses[0].name == LEAST_SQUARES:
-            return self._by_gradients(jobs, rows, starts, tolerance)
-        return [self._by_smo(*each, tolerance) for each in zip(jobs, rows, starts, strict=True)]
+        squared = [i for i, job in enumerate(jobs) if self.losses[job.problem].name == LEAST_SQUARES]
+        at_once = self._by_gradients(
+            [jobs[i] for i in squared], [rows[i] for i in squared], [starts[i] for i in squared], tolerance
+        )
+        solved = dict(zip(squared, at_once, strict=True))
+        return [
+            solved[i] if i in solved else self._by_smo(jobs[i], rows[i], starts[i], tolerance) for i in range(len(jobs))
+        ]
 
     def _rows(self, job: Job) -> _Rows:
         weight, y = self.cell.training_weight(job.fold), self.cell.Y[:, job.problem]
@@ -134,6 +139,8 @@ class ValueSystem(System):
     def _by_gradients(
         self, jobs: Sequence[Job], rows: Sequence[_Rows], starts: Sequence[ValueStart | None], tolerance: float
     ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
+        if not jobs:
+            return []
         costs = np.asarray([job.costs for job in jobs])
         count = costs.shape[1]
         weight = np.repeat([each.weight for each in rows], count, axis=0)

@@ -1,0 +1,81 @@
+"""Intervals and sets of labels that promise a coverage, by held-out values: split conformal prediction.
+
+A score says how far a row's truth is from its answer. With n held-out rows, Q is the ceil(c (n + 1))-th smallest of
+their scores; answers within Q hold the truth of a new row with a probability of c at least, if it comes from where they
+came (Vovk, Gammerman and Shafer 2005). Of values the score is how far outside of two quantiles the value is,
+
+    max(low(x) - y, y - high(x)),    the interval [low(x) - Q, high(x) + Q]    (Romano, Patterson and Candes 2019),
+
+and of classes 1 - p of the true class: the set has all labels with p >= 1 - Q, and the most probable one.
+
+Held-out values are those of fold models, and have chosen gamma and C too: the promise is kept within a point in
+practice, and is no theorem then (docs/coverage.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.errors import DataError, OptionError
+from localsvm.naming import opt
+
+Values = NDArray[np.float64]
+LEVELS = (*(k / 100 for k in range(50, 100)), 0.995, 0.999)  # coverages that a model can promise
+KIND = "conformal"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Margins that make answers cover the truth.
+
+    Attributes
+    ----------
+    levels : (k,) float64 ascending, coverages.
+    margins : (k,) float64, Q of each.
+    """
+
+    levels: Values
+    margins: Values
+
+    @classmethod
+    def of(cls, scores: Values, asked: float) -> Self:
+        """Margins by the scores of held-out rows (n,); those of the levels that so many rows can promise.
+
+        DataError where they cannot promise what is asked for.
+        """
+        ordered, n = np.sort(scores), len(scores)
+        levels = sorted({*LEVELS, asked})
+        rank = {level: int(np.ceil(level * (n + 1) - 1e-9)) for level in levels}
+        if rank[asked] > n:
+            raise DataError(f"{n} held-out rows cannot promise {opt.coverage(asked)}: give more rows, or a smaller one")
+        kept = [level for level in levels if rank[level] <= n]
+        return cls(np.asarray(kept), np.asarray([ordered[rank[level] - 1] for level in kept]))
+
+    @classmethod
+    def from_state(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Make it from the arrays that the model file keeps."""
+        return cls(arrays["levels"], arrays["margins"])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that the model file keeps."""
+        return {"levels": self.levels, "margins": self.margins}
+
+    def margin(self, level: float) -> float:
+        """Q of the smallest coverage that is not below a level; OptionError for one that the model cannot promise."""
+        place = int(np.searchsorted(self.levels, level - 1e-12))
+        if place == len(self.levels) or not level > 0.0:
+            what = f"the model promises coverages from {self.levels[0]:g} to {self.levels[-1]:g}"
+            raise OptionError(f"{opt.coverage(level)}: {what}; give one of these")
+        return float(self.margins[place])
+
+
+def label_sets(p: Values, margin: float) -> NDArray[np.bool_]:
+    """Sets of labels (n, classes) by their probabilities, and Q: each has the most probable one, so none is empty."""
+    sets: NDArray[np.bool_] = p >= 1.0 - margin
+    sets[np.arange(len(p)), p.argmax(axis=1)] = True
+    return sets
