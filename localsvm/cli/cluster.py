@@ -109,7 +109,8 @@ def of_table(
 
 def predict(
     master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer],
-    asked: tuple[bool, float | None], collected: Collected, zero_based: bool | None, force: bool, table: TableRows | None = None,
+    asked: tuple[bool, float | None], collected: Collected, zero_based: bool | None, force: bool,
+    table: TableRows | None = None,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 

@@ -28,6 +28,7 @@ KINDS = {
     "tuple[float, ...]": Values(),
 }
 TYPICAL = ("svm", "linear")  # a kernel method and a linear one: their options decide to which group others belong
+LONGEST_CHOICES = 70  # of what the help shows in place of a value
 BY_METHOD = "by method"  # the default in the help if methods have different ones
 
 
@@ -74,8 +75,10 @@ def merged(methods: dict[str, type[Method]]) -> list[Option]:
 def _option(field: Field[Any], choices: tuple[str, ...], shown: str, group: Group) -> Option:
     """An option of the command line. Its value is None if it is not given, because defaults differ between methods."""
     kind = Names(choices, other_tools.NAMES.get(field.name)) if choices else value_type(field)
+    long = len("|".join(choices)) > LONGEST_CHOICES  # the help text names them all
+    metavar = field.name.upper() if long and field.name != "method" else None
     declarations, text = [*field.metadata["flags"], field.name], on_command_line(field.metadata["help"])
-    return Option(declarations, default=None, type=kind, help=text, show_default=shown, group=group)
+    return Option(declarations, default=None, type=kind, help=text, show_default=shown, group=group, metavar=metavar)
 
 
 def value_type(field: Field[Any]) -> click.ParamType[Any]:

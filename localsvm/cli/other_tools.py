@@ -8,13 +8,13 @@ UNKNOWN = {
     "-d": "The degree of the polynomial kernel is --degree.",
     "-r": "LIBSVM's coef0 is --coef0; liquidSVM's random seed is --seed.",
     "-n": "nu-SVM is not available; give the cost with -C.",
-    "-p": "Regression is not available.",
     "-B": "LIBLINEAR's bias: the linear methods always have one; svm has it with --offset.",
     "-T": "The number of processes is -j.",
     "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
     "-f": "The number of folds is -v.",
     "-k": "The kernel is -t.",
-    "-S": "liquidSVM's -S 2, the hinge loss without an offset, is the default; its other solvers are not here.",
+    "-S": "liquidSVM's -S 2, the hinge loss without an offset, is the default; its least squares (0 and 1), quantile "
+    "(3) and expectile (4) solvers are --loss least-squares, quantile and expectile.",
     "-R": "The selection among the fold models is --select.",
     "-W": "Weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
     "--multiclass ova and ava.",
@@ -43,7 +43,11 @@ SOLVERS = {
     "0": "LIBSVM's 0, C-SVC, is what -m svm trains, without -s; LIBLINEAR's 0, logistic regression, is not available",
     "1": "LIBLINEAR's 1 is -m linear --loss squared -s sdca; nu-SVM is not available",
     "2": "LIBLINEAR's 2 is -m linear --loss squared -s primal; LIBSVM's 2, one-class SVM, is not available",
-    "3": "LIBLINEAR's 3 is -m linear -s sdca; regression is not available",
+    "3": "LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive, with its -p; LIBLINEAR's 3 is -m linear -s sdca",
+    "4": "nu-SVR is not available; LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive",
+    "11": "LIBLINEAR's 11 is --loss squared-epsilon-insensitive -t linear, with its -p",
+    "12": "LIBLINEAR's 12 is --loss squared-epsilon-insensitive -t linear, with its -p",
+    "13": "LIBLINEAR's 13 is --loss epsilon-insensitive -t linear, with its -p",
 }
 NAMES = {"kernel": KERNELS, "partition": PARTITIONS, "solver": SOLVERS}
 METHOD = "-m is the method here; LIBSVM's cache size has no counterpart (--memory bounds the whole run)"

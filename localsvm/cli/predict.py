@@ -102,8 +102,9 @@ if TYPE_CHECKING:
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, output_format: str | None,
-    probability: bool, coverage: float | None, report: str | None, confusion: bool, zero_based: bool | None, jobs: int | None,
-    memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool, quiet: bool,
+    probability: bool, coverage: float | None, report: str | None, confusion: bool, zero_based: bool | None,
+    jobs: int | None, memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 

@@ -15,10 +15,10 @@ from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.parameters import parameters_of
 from localsvm.estimators.regressor import LocalRegressor, LocalSVR
-from localsvm.methods import methods
+from localsvm.methods import methods, options_of
 from localsvm.methods.base import Method
-from localsvm.methods.kernel.value_options import ValueOptions
 from localsvm.runs.predict import LocalModel
+from localsvm.targets.loss_names import LEAST_SQUARES
 
 
 def names() -> list[str]:
@@ -87,6 +87,7 @@ def _made() -> dict[str, tuple[type[LocalEstimator], type[Method]]]:
     made: dict[str, tuple[type[LocalEstimator], type[Method]]] = {}
     for method in methods().values():
         made[f"{method.__name__}Classifier"] = LocalClassifier, method
-        if issubclass(method, ValueOptions) and method is not LocalSVR.method and method().predicts_values:
+        losses = [field.metadata["choices"] for field in options_of(method) if field.name == "loss"]
+        if method is not LocalSVR.method and any(LEAST_SQUARES in choices for choices in losses):
             made[f"{method.__name__}Regressor"] = LocalRegressor, method
     return made

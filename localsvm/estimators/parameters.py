@@ -22,7 +22,7 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import parse_values
 from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
-from localsvm.targets.losses import LEAST_SQUARES
+from localsvm.targets.loss_names import LEAST_SQUARES
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from localsvm.estimators.base import Answers, LocalEstimator
 from localsvm.estimators.parameters import VALUES, ParameterError
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.predict import LocalModel
-from localsvm.targets.losses import LOSSES
+from localsvm.targets.loss_names import LOSSES
 
 
 class LocalRegressor(RegressorMixin, LocalEstimator):  # type: ignore[misc]

@@ -236,10 +236,7 @@ class Method(ABC):
         return 2000
 
     def default_select(self, n_classes: int) -> str:
-        """Default of --select: "vote", where the fold models are kept, for two classes, and "refit" else.
-
-        n_classes : 0 for values.
-        """
+        """Default of --select: "vote", where fold models are kept, for two classes; "refit" for more, and values (0)."""
         return "vote" if n_classes == 2 else "refit"
 
     @property

@@ -23,7 +23,8 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets import classification, regression
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import ACCURACY, SCHEMES, Classification
-from localsvm.targets.losses import LEAST_SQUARES, QUANTILE, Loss
+from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE
+from localsvm.targets.losses import Loss
 from localsvm.targets.regression import Regression
 
 EFFORTS = ("low", "normal", "high")

@@ -1,6 +1,6 @@
 """Losses of values: what a prediction t of a value y costs, and what that means for a dual problem.
 
-With r = y - t, tau a level from 0 to 1, and w the larger part:
+With r = y - t and a level tau from 0 to 1:
 
     least-squares                 r^2
     quantile                      tau r where r > 0, (tau - 1) r else (pinball loss)
@@ -10,8 +10,8 @@ With r = y - t, tau a level from 0 to 1, and w the larger part:
     squared-epsilon-insensitive   max(|r| - epsilon, 0)^2
     huber                         r^2 up to |r| = epsilon, epsilon (2 |r| - epsilon) beyond
 
-The dual of min_f 1/2 |f|^2 + sum_i C_i L(y_i, f(x_i)) is that of csrc/smo.h (shared METHODS: Steinwart and Christmann
-2008, chapter 11; Farooq and Steinwart 2017 for expectiles).
+The dual of min_f 1/2 |f|^2 + sum_i C_i L(y_i, f(x_i)) is that of csrc/smo.h (Steinwart and Christmann 2008, chapter
+11; Farooq and Steinwart 2017 for expectiles).
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.targets.loss_names import (
+    ABSOLUTE,
+    EXPECTILE,
+    HUBER,
+    INSENSITIVE,
+    LEVELLED,
+    QUANTILE,
+    SQUARED_INSENSITIVE,
+)
+
 Values = NDArray[np.float64]
 
-LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE = "least-squares", "quantile", "expectile", "absolute"
-INSENSITIVE, SQUARED_INSENSITIVE, HUBER = "epsilon-insensitive", "squared-epsilon-insensitive", "huber"
-LOSSES = (LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE, INSENSITIVE, SQUARED_INSENSITIVE, HUBER)
-LEVELLED = (QUANTILE, EXPECTILE)  # losses that have a level
-WITH_EPSILON = (INSENSITIVE, SQUARED_INSENSITIVE, HUBER)
-SQUARED = (LEAST_SQUARES, EXPECTILE, SQUARED_INSENSITIVE)  # without bounds of the coefficients
 MEAN_STEPS, MEAN_ENOUGH = 100, 1e-12  # of the search for an expectile
 
 
@@ -62,7 +66,7 @@ class Loss:
 
     Attributes
     ----------
-    name : one of LOSSES.
+    name : one of `loss_names.LOSSES`.
     level : tau of a quantile or an expectile.
     epsilon : in units of the values; of those losses that have one.
     """

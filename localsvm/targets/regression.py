@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from localsvm.errors import ModelError
 from localsvm.targets.base import Observed, Target, ValueRange, Values
-from localsvm.targets.losses import ABSOLUTE, INSENSITIVE, LEVELLED, QUANTILE, WITH_EPSILON, Loss
+from localsvm.targets.loss_names import ABSOLUTE, HUBER, INSENSITIVE, LEVELLED, QUANTILE
+from localsvm.targets.losses import Loss
 
 MSE, MAE, PINBALL, R2 = "mse", "mae", "pinball", "r2"
 SCORES = (MSE, MAE, PINBALL, R2)
@@ -159,7 +160,7 @@ class Regression(Target):
             return self.scoring
         if loss.name in LEVELLED:
             return PINBALL if loss.name == QUANTILE else "expectile"
-        return MAE if loss.name in (ABSOLUTE, INSENSITIVE) or loss.name in WITH_EPSILON[2:] else MSE
+        return MAE if loss.name in (ABSOLUTE, INSENSITIVE, HUBER) else MSE
 
     def _scored(self, loss: Loss, r: Values) -> Values:
         score = self.score

@@ -1,6 +1,6 @@
 """The peers of reproduce/values.py: boosted trees, forests and kernel machines that predict values.
 
-    python scripts/reproduce/value_peers.py "LightGBM chosen" 0 abalone.train.csv abalone.test.csv Rings "[]" 600 out.npy
+    python scripts/reproduce/value_peers.py "LightGBM chosen" 0 pol.train.csv pol.test.csv foo "[]" 600 answers.npy
 
 trains a peer with seed 0, writes its answers for the test rows, and prints its figures; the last words are the target,
 the columns that are ignored, as JSON, the processor seconds after which the system ends it, and the file of the
@@ -54,8 +54,8 @@ def catboost(seed: int, **settings: Any) -> Any:
     """CatBoost on one thread, told which columns are text."""
     from catboost import CatBoostRegressor
 
-    make = partial(CatBoostRegressor, thread_count=1, verbose=False, allow_writing_files=False)
-    return table_peers.CatBoost(seed, lambda seed, **more: make(random_seed=seed, **more), **settings)
+    fixed = {"random_seed": seed, "thread_count": 1, "verbose": False, "allow_writing_files": False}
+    return table_peers.CatBoost(seed, lambda _, **chosen: CatBoostRegressor(**fixed, **chosen), **settings)
 
 
 def boosting(seed: int, **settings: Any) -> Any:

@@ -21,7 +21,7 @@ from localsvm.features.ranks import VIEWS
 from localsvm.features.scaling import MODES
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig
-from localsvm.targets.classification import SCHEMES, SCORES
+from localsvm.targets import classification, regression
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
@@ -104,8 +104,8 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
     assert choices("partition") == tuple(REGISTRY) == options.PARTITIONS
     assert choices("scale") == MODES == options.SCALES
     assert choices("views") == VIEWS == options.VIEWS
-    assert choices("multiclass") == SCHEMES
-    assert choices("scoring") == SCORES
+    assert choices("multiclass") == classification.SCHEMES
+    assert choices("scoring") == (*classification.SCORES, *regression.SCORES)
     defaults = TrainingConfig()
     for param in command_object("train").params:
         if isinstance(param, click.Option) and param.name in (
@@ -114,7 +114,6 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
             "folds",
             "grid",
             "multiclass",
-            "scoring",
             "seed",
         ):
             assert param.show_default == str(getattr(defaults, param.name))
@@ -171,7 +170,8 @@ def test_options_are_in_groups() -> None:
     assert titles == ["Data", "Tables", "Partition", "Method", "Selection", *kinds, "Running"]
     parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
     places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
-    places |= {"-g": "Kernel methods", "-t": "Kernel methods", "--loss": "Linear methods", "--lambda": "Single methods"}
+    places |= {"-g": "Kernel methods", "-t": "Kernel methods", "-s": "Linear methods", "--lambda": "Single methods"}
+    places |= {"--loss": "Method", "--quantile": "Kernel methods", "--coverage": "Selection"}
     for flag, title in (places | {"-j": "Running", "--help": "Running"}).items():
         assert [name for name, part in parts.items() if re.search(rf"^  {flag}\b", part, re.MULTILINE)] == [title]
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.kernel.rbf import GlobalSVM
-from localsvm.methods.option import option
+from localsvm.methods.option import loss_option, option
 from localsvm.naming import opt
 
 
@@ -24,6 +24,7 @@ class LaSVM(GlobalSVM):
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     by_blocks: ClassVar[bool] = False
 
+    loss: str = loss_option("hinge", unsaid=True)
     epochs: int = option(
         1,
         "--epochs",
@@ -33,19 +34,12 @@ class LaSVM(GlobalSVM):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.value_losses:
-            raise OptionError(f"{opt.method('lasvm')} is for classes, and {opt.method('rbf')} for values, too")
         if not self.offset:
             raise OptionError(
                 f"{opt.method('lasvm')} has an offset; without one there is {opt.method('rbf')} {opt.offset(False)}"
             )
         if not 1 <= self.epochs < 1 << 31:
             raise OptionError(f"{opt.epochs} must be a whole number from 1, not {self.epochs}")
-
-    @property
-    def predicts_values(self) -> bool:
-        """False: an epoch learns classes."""
-        return False
 
     @property
     def online_epochs(self) -> int:

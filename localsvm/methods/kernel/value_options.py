@@ -16,7 +16,10 @@ from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.option import epsilon_option, loss_option, quantile_option
 from localsvm.naming import opt
-from localsvm.targets.losses import LEAST_SQUARES, LEVELLED, LOSSES, QUANTILE, WITH_EPSILON, Loss
+from localsvm.targets.loss_names import LEAST_SQUARES, LEVELLED, LOSSES, QUANTILE, WITH_EPSILON
+
+if TYPE_CHECKING:
+    from localsvm.targets.losses import Loss
 
 if TYPE_CHECKING:
     pass
@@ -47,21 +50,18 @@ class ValueOptions(KernelMethod):
                 f"{opt.epsilon} is for {', '.join(map(str, map(opt.loss, WITH_EPSILON)))}; give one of them"
             )
         default = next(field.default for field in fields(self) if field.name == "offset")
-        if self.value_losses and self.offset and not default:
+        if self.loss in LOSSES and self.offset and not default:
             raise OptionError(
                 f"{opt.offset(True)} is for classes: the models of values have a constant anyway; leave it out"
             )
-
-    @property
-    def predicts_values(self) -> bool:
-        """True where the method has losses of values."""
-        return True
 
     @property
     def value_losses(self) -> tuple[Loss, ...]:
         """Losses of values: one, or one for each level; () for classes."""
         if self.loss not in LOSSES:
             return ()
+        from localsvm.targets.losses import Loss
+
         if self.loss not in LEVELLED:
             return (Loss(self.loss),)
         return tuple(Loss(self.loss, level) for level in sorted(set(self.quantile)) or (0.5,))
@@ -69,7 +69,7 @@ class ValueOptions(KernelMethod):
     @property
     def by_gradients(self) -> bool:
         """True for least squares."""
-        return self.loss == LEAST_SQUARES
+        return bool(self.loss == LEAST_SQUARES)
 
     def epsilons(self, deviation: float) -> tuple[float, ...]:
         """Values of the epsilon: those that the user gave, or a share of the deviation."""
@@ -87,7 +87,7 @@ class ValueOptions(KernelMethod):
     def check(self, size: CellSize) -> None:
         """Refuse cells whose kernel matrix is not held for SMO."""
         super().check(size)
-        if self.value_losses and self.loss != LEAST_SQUARES and size.rows > WHOLE_ROWS:
+        if self.loss in LOSSES and self.loss != LEAST_SQUARES and size.rows > WHOLE_ROWS:
             raise OptionError(
                 f"{opt.loss(self.loss)} takes cells of up to {WHOLE_ROWS:,} rows, and one has {size.rows:,}; give "
                 f"{opt.partition('voronoi')} or a smaller {opt.cell_size}, or {opt.loss(LEAST_SQUARES)}"

@@ -24,7 +24,8 @@ from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import DualReport, KernelDual, Terms
 from localsvm.solvers.least_squares import Landmarks, Systems
-from localsvm.targets.losses import LEAST_SQUARES, Loss
+from localsvm.targets.loss_names import LEAST_SQUARES
+from localsvm.targets.losses import Loss
 from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]

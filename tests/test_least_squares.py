@@ -1,0 +1,266 @@
+"""Block conjugate gradients of kernel ridge regression against numpy's direct solver, and the system of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_regression import cell_of_values, examples
+
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.blocks import BlockGram, KernelRows
+from localsvm.kernels.gram import Gram
+from localsvm.kernels.scratch import Scratch
+from localsvm.methods.base import WHOLE
+from localsvm.methods.cell import Cell, Job
+from localsvm.methods.kernel.systems.values import ValueSystem
+from localsvm.solvers.least_squares import LANDMARKS, RENEWED, Landmarks, Solved, Systems, places, solve
+from localsvm.targets.losses import EXPECTILE, LEAST_SQUARES, Loss
+from localsvm.threads import Threads
+
+SMOOTH, ROUGH = Kernel("gaussian", 0.05), Kernel("laplacian", 1.5)
+RIDGES = (1e-3, 0.03, 1.0, 40.0)
+FOLDS = 3
+
+
+@dataclass
+class Problem:
+    """The kernel (n, n) of some rows, in float32 and in float64, and systems of each fold and ridge on them."""
+
+    K: np.ndarray
+    systems: Systems
+    wide: np.ndarray = field(init=False)
+    passes: int = 0
+
+    def __post_init__(self) -> None:
+        self.wide = self.K.astype(np.float64)
+
+    def product(self, vectors: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return np.asarray(vectors @ self.K)
+
+    def solve(self, tolerance: float, known: Sequence[tuple[np.ndarray, np.ndarray]] = ()) -> Solved:
+        n = len(self.K)
+        return solve(self.product, self.systems, Landmarks(self.K[places(n)], n), tolerance, known)
+
+    def expected(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and values (m, n) of all systems."""
+        a = np.zeros(self.systems.y.shape)
+        for out, y, ridge, mask in zip(
+            a, self.systems.y, self.systems.ridge.astype(np.float64), self.systems.mask, strict=True
+        ):
+            some = np.flatnonzero(mask)
+            out[some] = np.linalg.solve(self.wide[np.ix_(some, some)] + np.diag(ridge[some]), y[some].astype(float))
+        return a, a @ self.wide
+
+    def gap(self, a: np.ndarray) -> np.ndarray:
+        """Duality gap (m,) of coefficients as a share of the loss, each as the solver has it, in float64."""
+        a, ridge = a.astype(np.float64), self.systems.ridge.astype(np.float64)
+        rho = self.systems.mask * (self.systems.y - a @ self.wide - ridge * a)
+        return np.asarray((rho**2 / ridge).sum(axis=1) / (ridge * a * a).sum(axis=1))
+
+
+def problem(n: int, kernel: Kernel = SMOOTH, ridges: Sequence[float] = RIDGES, seed: int = 0) -> Problem:
+    """Folds and all rows, by each of the ridges times weights of the rows."""
+    X, y = examples(n, seed=seed)
+    K = np.array(Gram(X, Scratch()).matrix(kernel)[:n, :n])
+    rng = np.random.default_rng(seed)
+    fold, weight = np.sort(rng.integers(0, FOLDS, n)), rng.choice([0.5, 1.0, 3.0], n)
+    mask = np.repeat([fold != k for k in range(FOLDS + 1)], len(ridges), axis=0).astype(np.float32)
+    ridge = np.where(mask > 0, np.tile(ridges, FOLDS + 1)[:, None] / weight, 1.0).astype(np.float32)
+    Y = (mask * (y - 40.0) / 4.0).astype(np.float32)
+    return Problem(K, Systems(Y, ridge, mask, np.repeat(np.arange(FOLDS + 1), len(ridges))))
+
+
+@pytest.mark.parametrize("kernel", [SMOOTH, ROUGH], ids=lambda kernel: kernel.kind)
+@pytest.mark.parametrize("n", [1, 2, 7, 150, LANDMARKS + 120])
+@pytest.mark.fast(10)
+def test_solutions_are_those_of_numpy(kernel: Kernel, n: int) -> None:
+    """Several masks, ridges and weights are solved at once, and rows that a mask leaves out are scored."""
+    given = problem(n, kernel)
+    solved = given.solve(1e-7)
+    a, f = given.expected()
+    assert solved.converged.all()
+    assert solved.a.dtype == solved.f.dtype == np.float32
+    np.testing.assert_allclose(solved.f, f, atol=2e-3)
+    np.testing.assert_allclose(given.systems.ridge * solved.a, given.systems.ridge * a, atol=1e-3)
+    assert not solved.a[given.systems.mask == 0].any()
+
+
+@pytest.mark.parametrize("kernel", [SMOOTH, ROUGH], ids=lambda kernel: kernel.kind)
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-5])
+@pytest.mark.fast(6)
+def test_a_system_ends_at_its_gap_and_not_long_before(kernel: Kernel, tolerance: float) -> None:
+    given = problem(LANDMARKS + 80, kernel)
+    solved = given.solve(tolerance)
+    gap = given.gap(solved.a)
+    assert solved.converged.all()
+    assert (gap <= 1.05 * tolerance).all()
+    assert given.passes == solved.passes.max() + solved.passes.max() // RENEWED
+    assert len(set(solved.passes.tolist())) > 1  # systems end by themselves
+    first = solved.passes == solved.passes.max()
+    assert (gap[first] > tolerance * 1e-6).all()
+
+
+def test_f_is_the_product_of_the_coefficients() -> None:
+    given = problem(300, ROUGH)
+    solved = given.solve(1e-6)
+    np.testing.assert_allclose(solved.f, solved.a @ given.wide, atol=3e-5 * np.abs(solved.a).sum(axis=1).max())
+
+
+def test_known_solutions_shorten_the_search_and_change_nothing() -> None:
+    """The next cost begins in the span of those before; of its own solution nothing is left to do."""
+    ridges = (1.0, 0.3, 0.1)
+    *known, last = (problem(LANDMARKS + 100, ROUGH, (ridge,)) for ridge in ridges)
+    before = [(each.a, each.f) for each in (one.solve(1e-4) for one in known)]
+    cold, warm = last.solve(1e-4), last.solve(1e-4, before)
+    one = last.solve(1e-4, before[-1:])
+    assert warm.converged.all() and cold.converged.all()
+    assert (warm.passes <= one.passes).all() and (one.passes <= cold.passes).all()
+    assert warm.passes.sum() < cold.passes.sum()
+    _, f = last.expected()
+    np.testing.assert_allclose(warm.f, f, atol=0.01)
+    np.testing.assert_allclose(warm.f, cold.f, atol=0.02)
+    again = last.solve(2e-4, [(warm.a, warm.f)])
+    assert not again.passes.any()
+    np.testing.assert_allclose(again.a, warm.a, rtol=1e-3, atol=1e-4)
+
+
+def test_a_known_solution_that_is_nothing_or_given_twice_does_no_harm() -> None:
+    given = problem(120, ROUGH)
+    cold = given.solve(1e-5)
+    nothing = np.zeros_like(cold.a), np.zeros_like(cold.f)
+    assert np.array_equal(given.solve(1e-5, [nothing]).passes, cold.passes)
+    twice = given.solve(2e-5, [(cold.a, cold.f), (cold.a, cold.f)])
+    assert twice.converged.all() and twice.passes.max() <= 1
+    np.testing.assert_allclose(twice.f, cold.f, atol=1e-3)
+
+
+def test_a_system_without_rows_has_no_coefficients_and_disturbs_no_other() -> None:
+    given = problem(60)
+    systems, alone = given.systems, given.solve(1e-6)
+    empty = np.zeros((1, 60), np.float32)
+    given.systems = Systems(
+        np.concatenate([empty, systems.y]),
+        np.concatenate([empty + 1.0, systems.ridge]),
+        np.concatenate([empty, systems.mask]),
+        np.concatenate([[FOLDS + 1], systems.group]),
+    )
+    solved = given.solve(1e-6)
+    assert solved.converged.all() and solved.passes[0] == 0
+    assert not solved.a[0].any() and not solved.f[0].any()
+    np.testing.assert_allclose(solved.f[1:], alone.f, atol=1e-4)
+    begun = given.solve(1e-6, [(solved.a, solved.f)])
+    assert begun.converged.all() and not begun.a[0].any()
+
+
+def test_values_of_0_are_solved_by_0() -> None:
+    given = problem(50)
+    given.systems = Systems(given.systems.y * 0, given.systems.ridge, given.systems.mask, given.systems.group)
+    solved = given.solve(1e-3)
+    assert solved.converged.all() and not solved.a.any() and given.passes == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 60),
+    seed=st.integers(0, 999),
+    gamma=st.floats(1e-3, 30.0),
+    kind=st.sampled_from(["gaussian", "laplacian", "manhattan"]),
+    ridge=st.floats(1e-3, 40.0),
+)
+def test_any_small_problem_is_solved(n: int, seed: int, gamma: float, kind: str, ridge: float) -> None:
+    given = problem(n, Kernel(kind, gamma), (ridge,), seed)
+    solved = given.solve(1e-4)
+    _, f = given.expected()
+    assert solved.converged.all()
+    np.testing.assert_allclose(solved.f, f, atol=0.03)
+
+
+def test_landmarks_are_spread_over_the_rows() -> None:
+    assert places(5).tolist() == [0, 1, 2, 3, 4]
+    many = places(10 * LANDMARKS + 3)
+    assert len(many) == LANDMARKS and np.isin(np.diff(many), (10, 11)).all()
+
+
+# the system of a cell
+
+
+def kernel_rows(cell: Cell, kernel: Kernel, threads: int = 1) -> KernelRows:
+    return BlockGram(cell.X, Threads(threads), Scratch()).matrix(kernel)
+
+
+@pytest.mark.parametrize("n", [3, 130, LANDMARKS + 200])
+def test_rows_without_a_matrix_have_its_products(n: int) -> None:
+    X, y = examples(n)
+    cell = cell_of_values(X, y)
+    K, few = Gram(cell.X, Scratch()).matrix(SMOOTH), kernel_rows(cell, SMOOTH, 2)
+    vectors = np.random.default_rng(0).standard_normal((5, n)).astype(np.float32)
+    expected = vectors.astype(np.float64) @ K[:n, :n].astype(np.float64)
+    assert few.products(vectors).dtype == np.float32
+    np.testing.assert_allclose(few.products(vectors), expected, atol=2e-6 * n)
+    np.testing.assert_allclose(few.landmark_rows(places(n)), K[places(n)][:, :n], atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [40, LANDMARKS + 100])
+def test_a_cell_without_a_matrix_is_solved_as_with_it(n: int) -> None:
+    """Held-out values along the costs, from what is known of costs before, and the final models agree."""
+    cell = cell_of_values(*examples(n), folds=3)
+    K = Gram(cell.X, Scratch()).matrix(SMOOTH)
+    assert K.shape == (padded(n), padded(n))
+    jobs, found = [Job(0, fold, np.asarray([0.1, 2.0, 30.0])) for fold in range(3)], []
+    for matrix in (K, kernel_rows(cell, SMOOTH)):
+        system = ValueSystem(cell, matrix, SMOOTH, 1e-6, 0.0)
+        paths = system.solve([job.at(0, 2) for job in jobs], [None] * 3, 1.0)
+        more = system.solve([job.at(2, 3) for job in jobs], [path[-1] for path in paths], 1.0)
+        paths = [[*path, *others] for path, others in zip(paths, more, strict=True)]
+        values = np.full((3, 1, n), np.nan)
+        system.held_out(jobs, paths, values)
+        whole = system.whole_start([system.start(path[1]) for path in paths])
+        (model,) = system.final([Job(0, WHOLE, np.asarray([2.0]))], [whole])
+        assert model is not None and model.report.converged and model.gap <= 1e-6
+        found.append((values, model.coef, model.report.bias))
+    (values, coef, bias), (others, coef_of_rows, bias_of_rows) = found
+    assert bias == bias_of_rows
+    np.testing.assert_allclose(others, values, atol=2e-3)
+    np.testing.assert_allclose(coef_of_rows, coef, atol=2e-2)
+
+
+def test_held_out_values_are_those_of_refits() -> None:
+    """Each fold has its own constant, the weighted mean of the values that it is trained on."""
+    X, y = examples(120, seed=4)
+    weight = np.random.default_rng(5).choice([1.0, 2.0, 5.0], len(y))
+    cell = cell_of_values(X, y, folds=4, weight=weight)
+    K, costs = Gram(cell.X, Scratch()).matrix(ROUGH), np.asarray([0.05, 1.0, 20.0])
+    wide, n = K[:120, :120].astype(np.float64), len(y)
+    system, jobs = ValueSystem(cell, K, ROUGH, 1e-7, 0.0), [Job(0, fold, costs) for fold in range(4)]
+    values = np.full((3, 1, n), np.nan)
+    system.held_out(jobs, system.solve(jobs, [None] * 4, 1.0), values)
+    for fold in range(4):
+        held = np.arange(n)[cell.held_out(fold)]
+        kept = np.setdiff1d(np.arange(n), held)
+        constant = np.average(cell.Y[kept, 0], weights=cell.weight[kept])
+        for c, cost in enumerate(costs):
+            ridge = np.diag(0.5 / (cost * cell.weight[kept]))
+            a = np.linalg.solve(wide[np.ix_(kept, kept)] + ridge, cell.Y[kept, 0] - constant)
+            np.testing.assert_allclose(values[c, 0, held], constant + wide[np.ix_(held, kept)] @ a, atol=2e-3)
+
+
+def test_another_loss_is_not_solved_without_a_matrix() -> None:
+    """The expectile of level 1/2 is half the square, so its cost is twice as large; here by SMO, and from a matrix."""
+    cell = cell_of_values(*examples(100), folds=3)
+    other = cell_of_values(*examples(100), folds=3, losses=(Loss(EXPECTILE, 0.5),))
+    K, found = Gram(cell.X, Scratch()).matrix(ROUGH, True), []
+    for each, cost in ((cell, 3.0), (other, 6.0)):
+        system = ValueSystem(each, K, ROUGH, 1e-6, 0.0)
+        jobs = [Job(0, fold, np.asarray([cost])) for fold in range(3)]
+        values = np.full((1, 1, 100), np.nan)
+        system.held_out(jobs, system.solve(jobs, [None] * 3, 1.0), values)
+        found.append(values)
+    assert [loss.name for loss in cell.target.losses] == [LEAST_SQUARES]
+    np.testing.assert_allclose(found[0], found[1], atol=2e-3)
