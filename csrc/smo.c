@@ -193,6 +193,35 @@ out:
     return code;
 }
 
+static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double *f)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        f[i] = p->y[i] - (p->is_double ? ((const double *)s->g)[i] : (double)((const float *)s->g)[i]);
+}
+
+int lsvm_smo_continue(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
+                      double tolerance, double *b, double *f, struct lsvm_report *report)
+{
+    struct lsvm_smo_state s;
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    int code = lsvm_smo_state_new(p, &s);
+    if (code)
+        return code;
+    memcpy(s.b, b, bytes);
+    memcpy(s.lo, lo, bytes);
+    memcpy(s.hi, hi, bytes);
+    code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), f);
+    if (code)
+        goto out;
+    current_f(p, &s, f);
+    evaluate(p, &s, f, report);
+    report->converged = s.converged;
+    memcpy(b, s.b, bytes);
+out:
+    lsvm_smo_state_free(&s);
+    return code;
+}
+
 /* Boxes for cost c. Coefficients that rescale took to a bound, but for a rounding, are put there. */
 static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *weight, double c)
 {
@@ -229,12 +258,6 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
         f[i] = p->offset ? ratio * f[i]
                : by_free ? ratio * f[i] - (ratio - 1) * product[i]
                          : f[i] + (ratio - 1) * product[i];
-}
-
-static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double *f)
-{
-    for (int64_t i = 0; i < p->n; i++)
-        f[i] = p->y[i] - (p->is_double ? ((const double *)s->g)[i] : (double)((const float *)s->g)[i]);
 }
 
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *weight, const double *unit,

@@ -96,6 +96,10 @@ void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *proble
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 
+/* The same from b and f = Kb, both given, as a path does: the report is uncertified, with the gap as the loop saw it. */
+int lsvm_smo_continue(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
+                      double tolerance, double *b, double *f, struct lsvm_report *report);
+
 /* Where a path goes on from: the solution b and f = Kb for `cost`. */
 struct lsvm_before {
     double cost;

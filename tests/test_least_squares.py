@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_regression import cell_of_values, examples
+from value_cells import cell_of_values, examples
 
 from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import padded
@@ -20,7 +20,8 @@ from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.values import ValueSystem
 from localsvm.solvers.least_squares import LANDMARKS, RENEWED, Landmarks, Solved, Systems, places, solve
-from localsvm.targets.losses import EXPECTILE, LEAST_SQUARES, Loss
+from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES
+from localsvm.targets.losses import Loss
 from localsvm.threads import Threads
 
 SMOOTH, ROUGH = Kernel("gaussian", 0.05), Kernel("laplacian", 1.5)
@@ -87,16 +88,19 @@ def test_solutions_are_those_of_numpy(kernel: Kernel, n: int) -> None:
     a, f = given.expected()
     assert solved.converged.all()
     assert solved.a.dtype == solved.f.dtype == np.float32
-    np.testing.assert_allclose(solved.f, f, atol=2e-3)
-    np.testing.assert_allclose(given.systems.ridge * solved.a, given.systems.ridge * a, atol=1e-3)
+    small = np.tile(np.asarray(RIDGES) < 0.01, FOLDS + 1)  # where float32 keeps few digits
+    for some, allowed in ((small, 1e-2), (~small, 4e-3)):
+        np.testing.assert_allclose(solved.f[some], f[some], atol=allowed)
+        ridge = given.systems.ridge[some]
+        np.testing.assert_allclose(ridge * solved.a[some], ridge * a[some], atol=allowed)
     assert not solved.a[given.systems.mask == 0].any()
 
 
 @pytest.mark.parametrize("kernel", [SMOOTH, ROUGH], ids=lambda kernel: kernel.kind)
-@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-5])
 @pytest.mark.fast(6)
 def test_a_system_ends_at_its_gap_and_not_long_before(kernel: Kernel, tolerance: float) -> None:
-    given = problem(LANDMARKS + 80, kernel)
+    given = problem(LANDMARKS + 80, kernel, (0.03, 0.3, 1.0, 40.0))
     solved = given.solve(tolerance)
     gap = given.gap(solved.a)
     assert solved.converged.all()
@@ -251,16 +255,15 @@ def test_held_out_values_are_those_of_refits() -> None:
             np.testing.assert_allclose(values[c, 0, held], constant + wide[np.ix_(held, kept)] @ a, atol=2e-3)
 
 
-def test_another_loss_is_not_solved_without_a_matrix() -> None:
-    """The expectile of level 1/2 is half the square, so its cost is twice as large; here by SMO, and from a matrix."""
-    cell = cell_of_values(*examples(100), folds=3)
-    other = cell_of_values(*examples(100), folds=3, losses=(Loss(EXPECTILE, 0.5),))
-    K, found = Gram(cell.X, Scratch()).matrix(ROUGH, True), []
-    for each, cost in ((cell, 3.0), (other, 6.0)):
-        system = ValueSystem(each, K, ROUGH, 1e-6, 0.0)
+def test_half_squares_of_twice_the_cost_have_the_same_values() -> None:
+    """The expectile of level 1/2 is half the square; SMO solves it."""
+    X, y = examples(100)
+    found = []
+    for loss, cost in ((Loss(LEAST_SQUARES), 3.0), (Loss(EXPECTILE, 0.5), 6.0)):
+        cell = cell_of_values(X, y, folds=3, losses=(loss,))
+        system = ValueSystem(cell, Gram(cell.X, Scratch()).matrix(ROUGH, True), ROUGH, 1e-6, 0.0)
         jobs = [Job(0, fold, np.asarray([cost])) for fold in range(3)]
         values = np.full((1, 1, 100), np.nan)
         system.held_out(jobs, system.solve(jobs, [None] * 3, 1.0), values)
         found.append(values)
-    assert [loss.name for loss in cell.target.losses] == [LEAST_SQUARES]
     np.testing.assert_allclose(found[0], found[1], atol=2e-3)

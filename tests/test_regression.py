@@ -1,8 +1,8 @@
-"""The target of values: what it encodes, scores and decides, and the models of a cell by each level's own choice."""
+"""The target of values: what it encodes, scores and decides; models of cells; and what is learned of all values."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from typing import Any
 
 import numpy as np
@@ -13,55 +13,454 @@ from numpy.testing import assert_allclose
 from selecting import fit, fitted, score
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error
+from value_cells import SQUARES, cell_of_values, examples, target_of
 
+from localsvm.data.blocks.table import Levels, Table
 from localsvm.engines.base import Answers, Block, InOrder
+from localsvm.features.encoding import Encoding
+from localsvm.features.survey import SMOOTHING, Survey
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.selection.folds import stratified
 from localsvm.selection.tally import Tally
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.targets.base import Observed, ValueRange
-from localsvm.targets.losses import (
+from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
     HUBER,
     INSENSITIVE,
     LEAST_SQUARES,
+    LOSSES,
     QUANTILE,
     SQUARED_INSENSITIVE,
-    Loss,
 )
-from localsvm.targets.regression import Regression
+from localsvm.targets.losses import Loss
+from localsvm.targets.regression import STRATA, Regression
 
 LEVELS = (0.1, 0.5, 0.9)
 QUANTILES = tuple(Loss(QUANTILE, level) for level in LEVELS)
-SQUARES = (Loss(LEAST_SQUARES),)
+PLANE = ValueRange(40.0, 5.0, 25.0, 60.0)
+decisions = st.lists(st.lists(st.floats(-20.0, 20.0), min_size=3, max_size=3), min_size=1, max_size=8)
 
 
-def examples(n: int = 150, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, and values around 40 whose noise grows with the second feature."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)).astype(np.float32)
-    y = 40.0 + 5.0 * np.sin(2.0 * X[:, 0]) + (0.5 + np.abs(X[:, 1])) * rng.standard_normal(n)
-    return X, y
+# the target
 
 
-def range_of(y: np.ndarray, weight: np.ndarray | None = None) -> ValueRange:
-    mean = float(np.average(y, weights=weight))
-    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
-    return ValueRange(mean, deviation or 1.0, float(y.min()), float(y.max()))
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20))
+def test_what_is_encoded_is_decided_again(values: list[float]) -> None:
+    y = np.asarray(values)
+    target = target_of(y)
+    Y = target.encode(y)
+    assert Y.shape == (len(y), 1)
+    assert_allclose(target.decide(Y), y, atol=1e-9 * (1.0 + np.abs(y).max()))
+    assert target.decide(Y).min() >= y.min() and target.decide(Y).max() <= y.max()
 
 
-def target_of(y: np.ndarray, losses: tuple[Loss, ...] = SQUARES, scoring: str = "") -> Regression:
-    return Regression(losses, range_of(y), scoring)
+def test_problems_learn_values_of_mean_0_and_deviation_1() -> None:
+    _, y = examples()
+    target = target_of(y, QUANTILES)
+    Y = target.encode(y)
+    assert Y.shape == (len(y), 3) and (Y[:, :1] == Y).all()
+    assert Y[:, 0].mean() == pytest.approx(0.0, abs=1e-12) and Y[:, 0].std() == pytest.approx(1.0)
+    assert (target.n_problems, target.problems_a_row, target.choices, target.leaves_out) == (3, 3, 3, False)
+    assert target.largest_part([5, 7]) == 0 and target.counts(y) == ()
 
 
-def cell_of_values(
-    X: np.ndarray, y: np.ndarray, folds: int = 4, losses: tuple[Loss, ...] = SQUARES, weight: np.ndarray | None = None
-) -> Cell:
-    """Cell of these rows, in folds by their values."""
-    weight = np.ones(len(y)) if weight is None else weight
-    target = Regression(losses, range_of(y, weight))
-    held = stratified(target.strata(y), folds, np.random.default_rng(0))
-    order = np.argsort(held, kind="stable")
-    return Cell(X[order], y[order], target, weight[order], np.ones(len(y)), held[order])
+@settings(deadline=None)
+@given(decisions)
+def test_levels_never_cross_and_answers_stay_in_the_range(values: list[list[float]]) -> None:
+    table = np.asarray(values)
+    answers = Regression(QUANTILES, PLANE).decide(table)
+    assert answers.shape == table.shape
+    assert (np.diff(answers, axis=1) >= 0.0).all()
+    assert answers.min() >= 25.0 and answers.max() <= 60.0
+    assert_allclose(answers, np.clip(np.sort(40.0 + 5.0 * table, axis=1), 25.0, 60.0))
+    for p, loss in enumerate(QUANTILES):
+        alone = Regression((loss,), PLANE).decide(table[:, p : p + 1])
+        assert_allclose(alone, np.clip(40.0 + 5.0 * table[:, p], 25.0, 60.0))
+
+
+@settings(deadline=None)
+@given(decisions, st.floats(25.0, 60.0))
+def test_neither_clips_nor_sorts_raise_a_loss_of_values_in_the_range(values: list[list[float]], y: float) -> None:
+    table = np.asarray(values)
+    crossing = 40.0 + 5.0 * table
+    target, truth = Regression(QUANTILES, PLANE), np.full(len(table), y)
+    after = target.scores(target.decide(table), truth).sum(axis=1)
+    before = sum(loss(y - crossing[:, p]) for p, loss in enumerate(QUANTILES))
+    assert (after <= before + 1e-9).all()
+
+
+@pytest.mark.parametrize("n", [1, 19, 39, 40, 399, 400, 1000])
+@pytest.mark.fast(7)
+def test_strata_are_of_equal_sizes_and_ascend_with_the_values(n: int) -> None:
+    y = np.random.default_rng(n).permutation(np.arange(n) / 7.0)
+    strata = target_of(y).strata(y)
+    sizes = np.unique(strata, return_counts=True)[1]
+    assert len(sizes) == min(STRATA, max(1, n // STRATA))
+    assert sizes.max() - sizes.min() <= 1
+    assert (np.diff(strata[np.argsort(y)]) >= 0).all()
+
+
+def test_equal_values_are_dealt_out_like_others() -> None:
+    y = np.repeat([3.0, 1.0, 2.0], [500, 400, 100])
+    sizes = np.unique(target_of(y).strata(y), return_counts=True)[1]
+    assert sizes.tolist() == [50] * 20
+
+
+def truth(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, weights, and decision values (points, problems, n) of which some are out of the range."""
+    rng = np.random.default_rng(1)
+    return rng.uniform(25.0, 60.0, n), rng.uniform(0.1, 2.0, n), rng.normal(0.0, 3.0, (4, 3, n))
+
+
+@pytest.mark.parametrize("scoring", ["mse", "r2", "mae", "pinball", ""])
+@pytest.mark.fast(5)
+def test_points_are_scored_in_the_units_of_the_values(scoring: str) -> None:
+    """Each problem by its own level, weighted, of clipped answers; a point by the mean over the problems."""
+    y, weight, values = truth()
+    target = Regression(QUANTILES, PLANE, scoring)
+    wrong, tie = target.wrong(values, y, target.encode(y), weight)
+    mass = target.mass(y, weight)
+    assert wrong.shape == (4, 3) and not tie.any()
+    expected = np.empty((4, 3))
+    for c, p in np.ndindex(4, 3):
+        answers, own = np.clip(40.0 + 5.0 * values[c, p], 25.0, 60.0), {"sample_weight": weight}
+        if scoring in ("mse", "r2"):
+            expected[c, p] = mean_squared_error(y, answers, **own)
+        elif scoring == "mae":
+            expected[c, p] = mean_absolute_error(y, answers, **own)
+        else:
+            expected[c, p] = mean_pinball_loss(y, answers, alpha=LEVELS[p], **own)
+    assert_allclose(wrong / mass, expected)
+    assert_allclose(target.loss(wrong, mass), expected.mean(axis=1))
+    assert target.error(wrong[1], mass) == pytest.approx(expected[1].mean())
+    assert target.score_of_values == (scoring or "pinball")
+
+
+def test_the_tally_of_blocks_is_that_of_all_rows() -> None:
+    y, weight, values = truth()
+    target = Regression(QUANTILES, PLANE)
+    whole, parts = Tally(target), Tally(target)
+    whole.add(values, y, target.encode(y), weight)
+    for some in (slice(0, 10), slice(10, 60)):
+        parts.add(values[:, :, some], y[some], target.encode(y[some]), weight[some])
+    assert_allclose(np.asarray(parts.losses()), np.asarray(whole.losses()))
+    losses = np.asarray([[pair[0] for pair in whole.of_choices(point)] for point in range(4)])
+    assert_allclose(losses.mean(axis=1), [loss for loss, _ in whole.losses()])
+    assert not np.allclose(losses[:, 0], losses[:, 1])
+
+
+def test_the_score_fits_the_loss() -> None:
+    expected = {LEAST_SQUARES: "mse", QUANTILE: "pinball", EXPECTILE: "expectile", ABSOLUTE: "mae"}
+    expected |= {INSENSITIVE: "mae", SQUARED_INSENSITIVE: "mse", HUBER: "mae"}
+    assert {name: Regression((Loss(name),), PLANE).score for name in LOSSES} == expected
+    r = np.asarray([[-2.0], [3.0]])
+    found = Regression((Loss(EXPECTILE, 0.9),), PLANE).scores(40.0 - r, np.full(2, 40.0))
+    assert_allclose(found, [[0.1 * 4.0], [0.9 * 9.0]])
+
+
+def test_only_squares_are_compared_with_the_variance() -> None:
+    observed = Observed(9, values=PLANE)
+    assert Regression(SQUARES, PLANE).guessing(observed) == 25.0
+    assert Regression(QUANTILES, PLANE).guessing(observed) is None
+    assert Regression(SQUARES, PLANE, "mae").guessing(observed) is None
+
+
+def test_models_of_folds_answer_by_the_mean_of_their_clipped_values() -> None:
+    """The range is -3 to 4 deviations from the mean, so one value of -9 and one of 9 are clipped to these."""
+    values = np.asarray([[-9.0, 1.0, 0.5, 9.0, 2.0]])
+    target = Regression(QUANTILES[:2], PLANE)
+    assert_allclose(target.combine(values, np.asarray([0, 0, 1, 1, 1])), [[-1.0, 6.5 / 3.0]])
+    assert_allclose(target.combine(values[:, 3:], np.asarray([0, 1], np.int32)), [[4.0, 2.0]])
+
+
+# cells
+
+WIDE = (0.01, 0.2, 3.0)  # gammas
+
+
+def skewed() -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose lower quantiles hardly depend on the first feature, and the upper ones much."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 3)).astype(np.float32)
+    return X, 40.0 + rng.exponential(1.0, len(X)) * (0.3 + 4.0 * np.square(np.sin(2.0 * X[:, 0])))
+
+
+def best_of(scores: Any) -> list[tuple[int, int]]:
+    return [(pick.best.setting, pick.best.cost) for pick in scores.picks]
+
+
+def svm(loss: str, levels: tuple[float, ...] = (), gamma: tuple[float, ...] = (0.02, 0.3, 2.0), **more: Any) -> Any:
+    options = {"cost": (0.05, 1.0, 20.0), "tolerance": 1e-6, **more}
+    return KernelSVM(loss=loss, quantile=levels, gamma=gamma, **options)
+
+
+@pytest.mark.parametrize("select", ["refit", "vote"])
+def test_each_level_has_the_point_and_the_model_of_a_run_of_its_own(select: str) -> None:
+    X, y = skewed()
+    cell = cell_of_values(X, y, losses=QUANTILES)
+    method = svm(QUANTILE, LEVELS, WIDE)
+    grid = method.grid(cell, float(len(y)), 4)
+    scores = score(method, cell, grid)
+    state = fit(method, cell, grid, scores, select).state
+    decided = method.predictor(state, cell.target, X.shape[1]).decision_function(X)
+    alone, losses = [], []
+    for p, loss in enumerate(QUANTILES):
+        own = cell_of_values(X, y, losses=(loss,))
+        one = svm(QUANTILE, (loss.level,), WIDE)
+        single = score(one, own, grid)
+        alone += best_of(single)
+        losses.append(single.loss)
+        model = one.predictor(fit(one, own, grid, single, select).state, own.target, X.shape[1])
+        assert_allclose(decided[:, p], model.decision_function(X)[:, 0], atol=2e-3)
+        assert scores.picks[p].best.loss == pytest.approx(float(np.nanmin(single.loss)))
+    assert best_of(scores) == alone
+    assert len(set(alone)) == 3, "else the levels might share a point"
+    assert_allclose(scores.loss, np.mean(losses, axis=0), rtol=1e-3)
+
+
+def test_levels_are_chosen_whatever_order_the_settings_are_scored_in() -> None:
+    cell = cell_of_values(*skewed(), losses=QUANTILES)
+    method = svm(QUANTILE, LEVELS, WIDE)
+    grid = method.grid(cell, 100.0, 4)
+    whole = score(method, cell, grid)
+    parts = [score(method, cell, grid, [i]) for i in (2, 0, 1)]
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    assert best_of(merged) == best_of(whole)
+    assert_allclose(merged.loss, whole.loss)
+    assert [pick.kept is None for pick in merged.unkept.picks] == [True] * 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_least_squares_are_kernel_ridge_regression_of_centred_values(weighted: bool) -> None:
+    X, y = examples(110, seed=2)
+    weight = np.random.default_rng(3).choice([1.0, 2.0, 4.0], len(y)) if weighted else np.ones(len(y))
+    for gamma, cost in ((0.05, 30.0), (1.0, 0.2)):
+        cell = cell_of_values(X, y, weight=weight)
+        method = svm(LEAST_SQUARES, gamma=(gamma,), cost=(cost,), tolerance=1e-7)
+        predictor, _ = fitted(method, cell)
+        mean = np.average(y, weights=weight)
+        ridge = KernelRidge(kernel="rbf", gamma=gamma, alpha=0.5 / cost).fit(X, y - mean, sample_weight=weight)
+        new = np.random.default_rng(4).standard_normal((50, 3)).astype(np.float32)
+        answers = cell.target.decide(predictor.decision_function(new))
+        assert_allclose(answers, np.clip(mean + ridge.predict(new), y.min(), y.max()), atol=0.02)
+
+
+def held_out_by_hand(cell: Cell, gamma: float, cost: float) -> np.ndarray:
+    """Values of all rows by kernel ridge regression without their folds, in units of the values."""
+    values = np.empty(len(cell.y))
+    for fold in range(cell.n_folds):
+        held = cell.held_out(fold)
+        kept = np.delete(np.arange(len(values)), np.arange(len(values))[held])
+        mean = cell.y[kept].mean()
+        ridge = KernelRidge(kernel="rbf", gamma=gamma, alpha=0.5 / cost).fit(cell.X[kept], cell.y[kept] - mean)
+        values[held] = mean + ridge.predict(cell.X[held])
+    return np.clip(values, cell.y.min(), cell.y.max())
+
+
+def test_the_grid_is_scored_by_values_that_are_held_out() -> None:
+    cell = cell_of_values(*examples(120, seed=5))
+    method = svm(LEAST_SQUARES)
+    grid = method.grid(cell, 120.0, 4)
+    scores = score(method, cell, grid)
+    expected = [
+        [mean_squared_error(cell.y, held_out_by_hand(cell, gamma, cost)) for cost in (0.05, 1.0, 20.0)]
+        for gamma in (0.02, 0.3, 2.0)
+    ]
+    assert_allclose(scores.loss, expected, rtol=2e-3)
+    kept = scores.picks[0].kept
+    assert kept is not None and kept.values is not None
+    by_hand = held_out_by_hand(cell, *((0.02, 0.3, 2.0)[scores.best.setting], (0.05, 1.0, 20.0)[scores.best.cost]))
+    assert_allclose(cell.target.decide(kept.values.T), by_hand, atol=0.05)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.fast(len(LOSSES))
+def test_each_loss_learns_and_a_vote_is_near_a_refit(name: str) -> None:
+    X, y = examples(150, seed=6)
+    cell, (new, truth) = cell_of_values(X, y, losses=(Loss(name),)), examples(400, seed=7)
+    method, errors = svm(name, tolerance=1e-3), []
+    for select in ("refit", "vote"):
+        predictor, state = fitted(method, cell, select)
+        assert len(state["model_fold"]) == (1 if select == "refit" else 4)
+        answers = cell.target.decide(predictor.decision_function(new))
+        errors.append(np.abs(answers - truth).mean())
+    assert max(errors) < 0.6 * np.abs(truth - np.median(y)).mean()
+    assert errors[1] == pytest.approx(errors[0], rel=0.25)
+
+
+def test_far_from_all_rows_the_answer_is_the_constant_of_the_loss() -> None:
+    X, y = examples(100, seed=8)
+    far = np.full((1, 3), 1e4, np.float32)
+    cell = cell_of_values(X, y, losses=QUANTILES)
+    predictor, _ = fitted(svm(QUANTILE, LEVELS, gamma=(1.0,), cost=(1.0,)), cell)
+    answers = cell.target.decide(predictor.decision_function(far))
+    assert_allclose(answers[0], np.quantile(y, LEVELS, method="inverted_cdf"), rtol=1e-6)
+    cell = cell_of_values(X, y)
+    predictor, _ = fitted(svm(LEAST_SQUARES, gamma=(1.0,), cost=(1.0,)), cell)
+    assert_allclose(cell.target.decide(predictor.decision_function(far)), y.mean(), rtol=1e-6)
+
+
+def test_an_epsilon_is_in_the_units_of_the_values() -> None:
+    """Rows nearer than epsilon to their answers are no support vectors, and rows farther away are."""
+    X, y = examples(120, seed=9)
+    cell, support = cell_of_values(X, y, losses=(Loss(INSENSITIVE),)), []
+    for epsilon in (0.5, 3.0):
+        predictor, state = fitted(svm(INSENSITIVE, gamma=(0.3,), cost=(1.0,), epsilon=(epsilon,)), cell)
+        r = np.abs(cell.y - y.mean() - y.std() * predictor.decision_function(cell.X)[:, 0])
+        support.append(len(state["support"]))
+        assert np.count_nonzero(r > epsilon * 1.01) <= support[-1] <= np.count_nonzero(r > epsilon * 0.99)
+    assert 0 < support[1] < support[0] / 2
+
+
+def test_cross_validation_chooses_an_epsilon() -> None:
+    cell = cell_of_values(*examples(120, seed=9), losses=(Loss(INSENSITIVE),))
+    method = svm(INSENSITIVE, epsilon=(9.0, 0.5, 3.0))
+    grid = method.grid(cell, 120.0, 4)
+    assert grid.names == ("gamma", "epsilon") and len(grid.settings) == 9
+    scores = score(method, cell, grid)
+    for i, setting in enumerate(grid.settings):
+        alone = svm(INSENSITIVE, gamma=setting[:1], epsilon=setting[1:])
+        own = score(alone, cell, alone.grid(cell, 120.0, 4))
+        assert_allclose(scores.loss[i], own.loss[0], rtol=1e-3)
+    assert grid.setting(scores.best.setting)["epsilon"] < 9.0
+
+
+# what is learned of all values
+
+
+rows = st.lists(st.tuples(st.floats(-1e4, 1e4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12)
+
+
+@settings(deadline=None)
+@given(st.lists(rows, min_size=1, max_size=6), st.booleans(), st.sampled_from([0.0, 1e6]))
+def test_values_of_blocks_are_merged_as_in_one_pass(parts: list[Any], weighted: bool, far: float) -> None:
+    statistic, first, order = Answers(), 0, InOrder([Answers()])
+    for number, part in enumerate(parts):
+        y, weight = np.asarray([*part, (1.0, 1.0)]).T if not number else np.asarray(part).reshape(-1, 2).T
+        y = y + far
+        order.add(Block(first, np.zeros((len(y), 1), np.float32), y, weight if weighted else None), number)
+        first += len(y)
+    y, weight = np.asarray([*parts[0], (1.0, 1.0), *(pair for part in parts[1:] for pair in part)]).T
+    y, weight = y + far, weight if weighted else np.ones(len(y))
+    (found,) = order.result()
+    kept = weight > 0.0
+    mean, size = np.average(y, weights=weight), 1.0 + float(np.abs(y).max())
+    assert found[0] == np.count_nonzero(kept)
+    assert found[1] == pytest.approx(weight.sum())
+    assert found[2] == pytest.approx(mean, abs=1e-12 * size)
+    assert found[3] == pytest.approx(weight @ (y - mean) ** 2, rel=1e-9, abs=1e-14 * size**2)
+    assert found[4:] == (y[kept].min(), y[kept].max())
+    assert statistic.merge(found, statistic.of(Block(0, np.zeros((0, 1), np.float32), np.empty(0)))) == found
+
+
+# what tables say of levels
+
+
+def table_of(n: int = 300) -> tuple[Table, np.ndarray]:
+    """A column of 30 levels and gaps, and values that depend on the level."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 30, n).astype(np.int32)
+    names = tuple(f"level {i:02d}" for i in range(30))
+    return Table(("many",), n, {}, {"many": Levels(codes, names)}), 10.0 + codes + rng.normal(size=n)
+
+
+def encoded(table: Table, y: np.ndarray, blocks: int = 1) -> tuple[Encoding, np.ndarray, np.ndarray]:
+    """An encoding, the features of the rows that it was learned from, and their folds; the table in some blocks."""
+    survey = Survey(0)
+    for part in np.array_split(np.arange(table.rows), blocks):
+        one = table.taken(np.isin(np.arange(table.rows), part))
+        survey.add(one, ["many"], np.zeros(len(part), np.int64), None, y[part])
+    encoding = survey.encoding(["many"], np.zeros(1, np.int64), "auto", True, lambda name, why: None)
+    folds = survey.folds.of(0, table.rows, None)
+    return encoding, encoding.apply(table, folds), folds
+
+
+def test_many_levels_are_means_of_values_that_other_folds_say() -> None:
+    """New rows have the smoothed means of all rows, and training rows those of the rows in other folds."""
+    table, y = table_of()
+    encoding, X, folds = encoded(table, y)
+    column = table.levels["many"].codes
+    assert encoding.names == ["many: mean of the values", "many: frequency"]
+    new = encoding.apply(table)
+    for i in range(0, table.rows, 7):
+        frequency = np.log10(1 + np.count_nonzero(column == column[i]))
+        for found, others in ((X[i], folds != folds[i]), (new[i], np.full(len(y), True))):
+            same = others & (column == column[i])
+            mean = (y[same].sum() + SMOOTHING * y[others].mean()) / (same.sum() + SMOOTHING)
+            assert found == pytest.approx([mean, frequency])
+    strange = encoding.apply(Table(("many",), 2, {}, {"many": Levels(np.asarray([0, -1], np.int32), ("never seen",))}))
+    assert strange[0].tolist() == strange[1].tolist() == new[column == -1][0].tolist()
+
+
+def test_means_of_levels_are_kept_as_json_and_hardly_depend_on_blocks() -> None:
+    table, y = table_of()
+    encoding, X, _ = encoded(table, y)
+    again = Encoding.from_dict(json.loads(json.dumps(encoding.as_dict())))
+    assert again == encoding and again.names == encoding.names
+    assert np.array_equal(again.apply(table), encoding.apply(table))
+    parts, Z, _ = encoded(table, y, blocks=7)
+    assert_allclose(Z, X, rtol=1e-12)
+    assert_allclose(parts.apply(table), encoding.apply(table), rtol=1e-12)
+
+
+# metric learning
+
+
+RIDGE = 0.3
+
+
+def huber(r: np.ndarray, most: float) -> np.ndarray:
+    """A loss whose slope is twice the clipped residual."""
+    inside = np.minimum(np.abs(r), most)
+    return np.asarray(inside * (2.0 * np.abs(r) - inside))
+
+
+def loss_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, ridge: float, most: float) -> float:
+    """Loss of the values of each row by ridge regression of all others."""
+    total = 0.0
+    for i in range(len(Y)):
+        kept = np.delete(np.arange(len(Y)), i)
+        a = np.linalg.solve(K[np.ix_(kept, kept)] + ridge * np.eye(len(kept)), Y[kept].astype(np.float64))
+        total += w[i] * float(huber(Y[i] - K[i, kept] @ a, most).sum())
+    return total
+
+
+@pytest.mark.parametrize(
+    ("n", "outputs", "most"), [(2, 1, 1e3), (25, 1, 1e3), (20, 3, 1e3), (25, 1, 0.4), (20, 2, 0.05)]
+)
+@pytest.mark.fast(5)
+def test_the_gradient_of_residuals_is_that_of_differences(n: int, outputs: int, most: float) -> None:
+    """Clipped residuals count in the gradient as in that of the Huber loss; the loss itself is always the square."""
+    rng = np.random.default_rng(n + outputs)
+    Z = (0.7 * rng.standard_normal((n, 3))).astype(np.float32)
+    Y, w = rng.standard_normal((n, outputs)).astype(np.float32), rng.random(n) + 0.1
+    w[0] = 0.0
+    K = np.exp(-np.square(Z.astype(np.float64)[:, None] - Z).sum(axis=2))
+    solver = RidgeLoss(n, outputs, most=most)
+    W, sums = (np.array(part, np.float64) for part in solver.gradient(Z, Y, w, RIDGE))
+    assert solver.loss == pytest.approx(loss_of(K, Y, w, RIDGE, np.inf), rel=1e-5)
+    size, step = max(1.0, float(np.abs(W).max())), 1e-5
+    for i, j in {(0, 1), (n // 2, 0), (n - 1, n // 3)}:
+        change = np.zeros((n, n))
+        change[i, j] = change[j, i] = step
+        after, before = (loss_of(K + sign * change, Y, w, RIDGE, most) for sign in (1.0, -1.0))
+        assert 2.0 * W[i, j] == pytest.approx((after - before) / (2 * step) * K[i, j], abs=1e-4 * size)
+    assert_allclose(W, W.T)
+    assert_allclose(sums, W.sum(axis=1), atol=1e-5 * size)
+    after, before = (loss_of(K, Y, w, RIDGE + change, most) for change in (step, -step))
+    assert solver.ridge_slope == pytest.approx((after - before) / (2 * step), rel=1e-3, abs=1e-5)
+
+
+def test_values_of_rows_are_those_of_classes_and_the_losses_differ() -> None:
+    rng = np.random.default_rng(0)
+    Z, w = rng.standard_normal((30, 2)).astype(np.float32), np.ones(30)
+    Y = np.where(rng.random((30, 1)) < 0.5, -1.0, 1.0).astype(np.float32)
+    of_classes, of_values = RidgeLoss(30, 1), RidgeLoss(30, 1, most=9.0)
+    values = of_classes.values(Z, Y, w, 0.03)
+    assert np.array_equal(of_values.values(Z, Y, w, 0.03), values)
+    assert of_classes.loss == pytest.approx(float(np.square(np.maximum(0.0, 1.0 - Y * values)).sum()), rel=1e-5)
+    assert of_values.loss == pytest.approx(float(np.square(Y - values).sum()), rel=1e-5)
+    assert of_values.loss > of_classes.loss

@@ -19,7 +19,7 @@ from localsvm.kernels._kernels import aligned, padded
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.solvers._smo import DualReport, KernelDual, Terms
-from localsvm.targets.losses import (
+from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
     HUBER,
@@ -28,8 +28,8 @@ from localsvm.targets.losses import (
     LOSSES,
     QUANTILE,
     SQUARED_INSENSITIVE,
-    Loss,
 )
+from localsvm.targets.losses import Loss
 
 GAUSSIAN = Kernel("gaussian", 0.5)
 OF_ALL = [

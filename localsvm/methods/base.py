@@ -236,7 +236,7 @@ class Method(ABC):
         return 2000
 
     def default_select(self, n_classes: int) -> str:
-        """Default of --select: "vote", where fold models are kept, for two classes; "refit" for more, and values (0)."""
+        """Default of --select: "vote", which keeps fold models, for two classes; "refit" for more, and for values."""
         return "vote" if n_classes == 2 else "refit"
 
     @property

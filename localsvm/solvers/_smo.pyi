@@ -40,6 +40,7 @@ class KernelDual:
         tolerance: float,
         start: NDArray[np.float64] | None = None,
         terms: Terms | None = None,
+        known: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], DualReport]: ...
     def online_epoch(
         self,

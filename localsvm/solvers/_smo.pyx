@@ -30,6 +30,8 @@ cdef extern from "smo.h":
     void lsvm_smo_multiply(const lsvm_ops *ops, const lsvm_smo *problem, const double *c, double *out) nogil
     int lsvm_smo_solve(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
                        double tolerance, double *b, double *f, lsvm_report *report) nogil
+    int lsvm_smo_continue(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
+                          double tolerance, double *b, double *f, lsvm_report *report) nogil
     cdef struct lsvm_before:
         double cost
         const double *b
@@ -151,7 +153,7 @@ cdef class KernelDual:
             lsvm_smo_multiply(self.ops, &self.p, &c[0], &out[0])
         return np.asarray(out)
 
-    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None, terms=None):
+    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None, terms=None, known=None):
         """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
 
         Parameters
@@ -165,16 +167,19 @@ cdef class KernelDual:
             Feasible coefficients to start from; None for zeros.
         terms : Terms or None
             Of the objective, without an offset; None for none.
+        known : (n,) or None
+            K start, where it is known: then the report is that of the loop, and nothing is certified.
         """
         cdef double[::1] b = np.zeros(self.n) if start is None else np.array(start, dtype=np.float64)
-        cdef double[::1] f = np.empty(self.n)
+        cdef double[::1] f = np.empty(self.n) if known is None else np.array(known, dtype=np.float64)
+        cdef bint certified = known is None
         cdef const double[::1] e, plus, minus
         cdef lsvm_smo problem = self.p
         cdef lsvm_coef_terms own
         cdef lsvm_report report
         cdef int code
-        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
-            raise ValueError("lo, hi and start must have one entry a row")
+        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n or f.shape[0] != self.n:
+            raise ValueError("lo, hi, start and known must have one entry a row")
         if terms is not None:
             e, plus, minus = terms.e, terms.plus, terms.minus
             if e.shape[0] != self.n or plus.shape[0] != self.n or minus.shape[0] != self.n or self.p.offset:
@@ -182,7 +187,10 @@ cdef class KernelDual:
             own.e, own.plus, own.minus, own.total = &e[0], &plus[0], &minus[0], terms.total
             problem.terms = &own
         with nogil:
-            code = lsvm_smo_solve(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
+            if certified:
+                code = lsvm_smo_solve(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
+            else:
+                code = lsvm_smo_continue(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
         raise_for(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 

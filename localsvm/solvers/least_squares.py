@@ -29,7 +29,8 @@ from localsvm.pulse import beat
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
-LANDMARKS = 400
+FEW_LANDMARKS, LANDMARKS = 128, 400  # at first, and where solutions have taken more than MANY_PASSES
+MANY_PASSES = 12
 MAX_PASSES = 1000
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
@@ -75,9 +76,9 @@ class Solved:
     converged: NDArray[np.bool_]
 
 
-def places(n: int) -> NDArray[np.intp]:
-    """Places of the landmarks among n rows."""
-    k = min(LANDMARKS, n)
+def places(n: int, most: int = LANDMARKS) -> NDArray[np.intp]:
+    """Places of at most so many landmarks among n rows."""
+    k = min(most, n)
     return (np.arange(k) * n) // k
 
 
@@ -88,12 +89,13 @@ class Landmarks:
     U (L + ridge)^-1 U' (least + ridge) + 1 - U U'. Products with it lose few digits in float32, however small the ridge
     is.
 
-    rows : (k, n or more) the kernel of the landmarks, which are at `places(n)`, with all n rows.
+    rows : (k, n or more) the kernel of the landmarks with all n rows.
+    some : (k,) places of the landmarks.
     """
 
-    def __init__(self, rows: NDArray[np.floating], n: int) -> None:
+    def __init__(self, rows: NDArray[np.floating], n: int, some: NDArray[np.intp]) -> None:
         rows = rows[:, :n].astype(np.float64)
-        inner = rows[:, places(n)]
+        inner = rows[:, some]
         values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
         kept = np.flatnonzero(values > SPAN * max(float(values[-1]), TINY))
         self._factor: Singles = ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)

@@ -33,7 +33,7 @@ LEVELS = (0.05, 0.5, 0.95)  # of quantiles
 SEARCH_ROWS = 3000  # on which the settings of SVR and KernelRidge are tried
 PROCESS_ROWS, KERNEL_ROWS = 3000, 1000  # of the Gaussian process, and of the search for its kernel
 BLOCK = 4000  # rows that a kernel machine predicts at once
-WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # gamma times the number of features
+WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # gamma times the sum of the variances of the columns
 
 
 def lightgbm(seed: int, **settings: Any) -> Any:
@@ -73,10 +73,12 @@ def forest(seed: int, **settings: Any) -> Any:
 
 
 class Scaled:
-    """A model of numbers that are scaled: deviations of the columns and of the target are 1, their means 0.
+    """A model of encoded rows: numbers and the target have mean 0 and deviation 1.
 
     Gaps are medians, levels of categories 0 and 1; of a column's levels the rarest share one. Subclasses learn.
     """
+
+    model: Any
 
     def __init__(self, seed: int) -> None:
         from sklearn import compose, impute, model_selection, pipeline, preprocessing  # noqa: F401, not timed
@@ -139,7 +141,7 @@ class Searched(Scaled):
 
         few = some(len(y), SEARCH_ROWS, self.seed)
         folds = KFold(3, shuffle=True, random_state=self.seed)
-        grid = self.grid | {"gamma": [width / X.shape[1] for width in WIDTHS]}
+        grid = self.grid | {"gamma": [width / X.var(axis=0).sum() for width in WIDTHS]}
         search = GridSearchCV(self.model, grid, scoring="neg_mean_squared_error", cv=folds, refit=False)
         self.chosen = dict(search.fit(X[few], y[few]).best_params_)
         self.model = self.model.set_params(**self.chosen).fit(X, y)
@@ -175,7 +177,7 @@ class Process(Scaled):
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
         few = some(len(y), KERNEL_ROWS, self.seed + 1)
-        kernel = ConstantKernel() * RBF(np.sqrt(X.shape[1])) + WhiteKernel()
+        kernel = ConstantKernel() * RBF(np.sqrt(X.var(axis=0).sum())) + WhiteKernel()
         kernel = GaussianProcessRegressor(kernel).fit(X[few], y[few]).kernel_
         self.chosen = {"kernel": str(kernel)}
         self.model = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
@@ -265,6 +267,8 @@ def figures(name: str, seed: int, paths: list[str], target: str, ignored: list[s
     """Processor seconds and settings; and answers (rows, levels) for the test table."""
     coding = "CatBoost" if name in NUMBERS else name
     (X, y), (X_test, _) = table_peers.columns(paths, target, ignored, coding)
+    some_value = X.columns[X.notna().any()]  # HistGradientBoosting takes no others
+    X, X_test = X[some_value], X_test[some_value]
     peer = PEERS[name]
     peer.make(0, **peer.settings[0])  # imports the library, so that no time is that of loading it
     begun = processor_seconds()
@@ -288,7 +292,7 @@ def main() -> None:
             order.name, order.seed, [order.train, order.test], order.target, json.loads(order.ignored)
         )
     except ModuleNotFoundError as missing:
-        sys.exit(f"{missing.name} is not installed, which `make peers` does")
+        sys.exit(f"{missing.name} is not installed (`make peers`)")
     np.save(order.answers, answers)
     answer(found)
 

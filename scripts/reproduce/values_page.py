@@ -41,7 +41,7 @@ HOW = """\
 - **Peers** get the same columns, and the categories in their own way: categories of pandas for LightGBM, XGBoost and
   HistGradientBoosting, text for CatBoost, numbers of levels for forests. SVR, KernelRidge, the Gaussian process and
   xRFM get a column of 0 and 1 for each level, medians for missing numbers, and numbers and target of mean 0 and
-  deviation 1.
+  deviation 1. Columns without any value are left out.
 - **"chosen"**, behind the stroke: sizes of trees (LightGBM 7, 31 and 127 leaves, XGBoost and CatBoost depths 6 and 8),
   each trained on three quarters of the training rows at the rate {rate:g}, at most {trees} trees, stopped early on the
   fourth; the best is trained again on all. The time is that of all of it.
@@ -65,7 +65,7 @@ def page(runs: list[Any], _: Any) -> str:
     for run in runs:
         if run.status == "ok":
             done.setdefault((run.name, run.method), []).append(run)
-    rows = {run.name: run.rows for run in sorted(runs, key=lambda run: run.rows)}
+    rows = {run.name: run.rows for run in sorted(runs, key=lambda run: tuple(run.rows))}  # small sets first
     lines = [ABOUT.format(machines=with_article(processors(run.machine for run in runs)))]
     for method in OURS:
         lines += verdict(method, rows, done)
@@ -183,7 +183,8 @@ def table_of(
         cells = {m: shown(done[name, m], values[m] == least) if m in values else "-" for m in methods}
         joined = [" / ".join(cells[m] for m in (each, each + CHOSEN) if m in cells) for each in names]
         out.append([name, row_counts(rows[name]), *joined])
-    return table(["set", "training / test rows", *names], out)
+    head = [each if each in methods else each + CHOSEN for each in names]
+    return table(["set", "training / test rows", *head], out)
 
 
 def row_counts(rows: Sequence[int]) -> str:

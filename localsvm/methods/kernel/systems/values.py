@@ -31,7 +31,9 @@ from localsvm.targets.regression import Regression
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Matrix = NDArray[Any] | KernelRows
+Pair = tuple[Floats, Floats]  # coefficients, and their products with the kernel
 KNOWN = 4  # solutions for the costs before, in whose span the next one begins
+ROUNDING = 1e-12  # relative, of a coefficient that is to be a multiple of another
 STRIP = 1024  # columns of the kernel that a thread multiplies at once
 
 
@@ -80,7 +82,7 @@ class ValueSystem(System):
     def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, epsilon: float) -> None:
         assert isinstance(cell.target, Regression), "the method's loss is one of values"
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        unit = cell.target.deviation
+        self._most, unit = least_squares.FEW_LANDMARKS, cell.target.deviation
         self.losses = [replace(loss, epsilon=epsilon / unit) for loss in cell.target.losses]
 
     def solve(
@@ -91,7 +93,7 @@ class ValueSystem(System):
             None if start is None else ValueStart(start.a, start.cost, start.iterations, start.known)
             for start in starts
         ]
-        return [path for path, _ in self._solved(jobs, begun, roughness * self.tolerance)]
+        return [path for path, _ in self._solved(jobs, begun, roughness * self.tolerance, certified=False)]
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[ValueSolution]], out: Floats) -> None:
         """Fill in the values."""
@@ -101,7 +103,7 @@ class ValueSystem(System):
 
     def final(self, jobs: Sequence[Job], starts: Sequence[ValueStart | None]) -> list[KernelModel | None]:
         """Models solved on to the tolerance."""
-        solved = self._solved(jobs, starts, self.tolerance)
+        solved = self._solved(jobs, starts, self.tolerance, certified=True)
         return [
             self._model(job, path[0], reports[0]) for job, (path, reports) in zip(jobs, solved, strict=True)
         ]  # fmt: skip
@@ -116,7 +118,7 @@ class ValueSystem(System):
         return ValueStart(a, starts[0].cost, 0)
 
     def _solved(
-        self, jobs: Sequence[Job], starts: Sequence[ValueStart | None], tolerance: float
+        self, jobs: Sequence[Job], starts: Sequence[ValueStart | None], tolerance: float, certified: bool
     ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
         rows = [self._rows(job) for job in jobs]
         squared = [i for i, job in enumerate(jobs) if self.losses[job.problem].name == LEAST_SQUARES]
@@ -124,9 +126,11 @@ class ValueSystem(System):
             [jobs[i] for i in squared], [rows[i] for i in squared], [starts[i] for i in squared], tolerance
         )
         solved = dict(zip(squared, at_once, strict=True))
-        return [
-            solved[i] if i in solved else self._by_smo(jobs[i], rows[i], starts[i], tolerance) for i in range(len(jobs))
-        ]
+        others = [i for i in range(len(jobs)) if i not in solved]
+        units = {} if certified else self._units([(i, jobs[i], rows[i]) for i in others if starts[i] is None])
+        for i in others:
+            solved[i] = self._by_smo(jobs[i], rows[i], starts[i], units.get(i), tolerance, certified)
+        return [solved[i] for i in range(len(jobs))]
 
     def _rows(self, job: Job) -> _Rows:
         weight, y = self.cell.training_weight(job.fold), self.cell.Y[:, job.problem]
@@ -150,7 +154,10 @@ class ValueSystem(System):
         y = np.repeat([each.y for each in rows], count, axis=0)
         group = np.repeat([job.fold for job in jobs], count)
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
-        solved = least_squares.solve(self._product, systems, self.landmarks, tolerance, self._known(starts, count))
+        solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, self._known(starts, count))
+        if self._most < least_squares.LANDMARKS and solved.passes.mean() > least_squares.MANY_PASSES:
+            self._most = least_squares.LANDMARKS
+            del self._landmarks
         results = []
         for i, (job, of, start) in enumerate(zip(jobs, rows, starts, strict=True)):
             path, reports, known = [], [], () if start is None else start.known
@@ -180,11 +187,11 @@ class ValueSystem(System):
         ]
 
     @cached_property
-    def landmarks(self) -> Landmarks:
+    def _landmarks(self) -> Landmarks:
         """The preconditioner of this kernel."""
-        if isinstance(self.K, KernelRows):
-            return Landmarks(self.K.landmark_rows(least_squares.places(self.n)), self.n)
-        return Landmarks(self.K[least_squares.places(self.n)], self.n)
+        some = least_squares.places(self.n, self._most)
+        rows = self.K.landmark_rows(some) if isinstance(self.K, KernelRows) else self.K[some]
+        return Landmarks(rows, self.n, some)
 
     def _product(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors (m, n) times the kernel."""
@@ -200,22 +207,50 @@ class ValueSystem(System):
 
     # other losses
 
+    def _units(self, begun: Sequence[tuple[int, Job, _Rows]]) -> dict[int, Pair]:
+        """Where the paths of some jobs begin: coefficients at their bounds at the first cost, and their products."""
+        if not begun or isinstance(self.K, KernelRows):
+            return {}
+        starts = []
+        for _, job, rows in begun:
+            problem = _Boxes.of(self.losses[job.problem], float(job.costs[0]) * rows.weight)
+            bound = np.where(rows.y > 0.0, problem.high, problem.low)
+            starts.append(np.where(np.isfinite(bound), bound, 0.0))
+        products = self._product(np.asarray(starts, np.float32)).astype(np.float64)
+        return {i: (b, f) for (i, _, _), b, f in zip(begun, starts, products, strict=True)}
+
     def _by_smo(
-        self, job: Job, rows: _Rows, start: ValueStart | None, tolerance: float
+        self, job: Job, rows: _Rows, start: ValueStart | None, unit: Pair | None, tolerance: float, certified: bool
     ) -> tuple[list[ValueSolution], list[DualReport]]:
+        """The solutions along the costs. Where nothing has to be certified, products with the kernel are kept."""
         assert not isinstance(self.K, KernelRows), "refused by the method"
         size, path, reports = self.K.shape[0], [], []
-        y, weight = np.zeros(size), np.zeros(size)
-        y[: self.n], weight[: self.n] = rows.y, rows.weight
-        dual, loss = KernelDual(self.K, y, unit_diagonal=self.kernel.uses_distances), self.losses[job.problem]
-        last, b = (0.0, None) if start is None else (start.cost, np.pad(start.a, (0, size - self.n)))
+
+        def wide(values: NDArray[Any]) -> Floats:
+            return np.pad(values.astype(np.float64), (0, size - self.n))
+
+        dual = KernelDual(self.K, wide(rows.y), unit_diagonal=self.kernel.uses_distances)
+        weight, loss, last = wide(rows.weight), self.losses[job.problem], float(job.costs[0])
+        b: Floats | None = None
+        f: Floats | None = None
+        if start is not None:
+            b, last = wide(start.a), start.cost
+            f = wide(start.known[-1][1]) if start.known else None
+        elif unit is not None:
+            b, f = wide(unit[0]), wide(unit[1])
         for cost in job.costs.tolist():
-            problem = _Boxes.of(loss, cost * weight)
-            first = None if b is None else problem.grown(b, cost / last, last * weight, loss)
-            b, f, report = dual.solve(problem.low, problem.high, tolerance, first, problem.terms)
-            last = cost
+            problem, first = _Boxes.of(loss, cost * weight), b
+            if b is not None:
+                first = problem.grown(b, cost / last, last * weight, loss)
+                if f is not None and not certified:
+                    f = _moved(dual, b, f, first, cost / last)
+            known = None if certified or f is None else f
+            b, f, report = dual.solve(problem.low, problem.high, tolerance, first, problem.terms, known)
+            last, a, product = cost, b[: self.n].copy(), f[: self.n].astype(np.float32)
             held = f[: self.n][self.cell.held_out(job.fold)].copy()
-            path.append(ValueSolution(b[: self.n].copy(), rows.constant, cost, held, report.iterations))
+            path.append(
+                ValueSolution(a, rows.constant, cost, held, report.iterations, ((a.astype(np.float32), product),))
+            )
             reports.append(report)
         return path, reports
 
@@ -255,6 +290,19 @@ class _Boxes:
             bound = np.where(b > 0.0, cost * dual.high, cost * dual.low)
         at_bound = np.isfinite(bound) & (np.abs(b) >= np.abs(bound) * (1.0 - 1e-12)) & (b != 0.0)
         return np.clip(np.where(at_bound, b * ratio, b), self.low, self.high)
+
+
+def _moved(dual: KernelDual, b: Floats, f: Floats, first: Floats, ratio: float) -> Floats:
+    """Products of the kernel with coefficients `first`, most of which are b or b times the ratio; f are those of b.
+
+    f' = f + K (first - b) = ratio f + K (first - ratio b): the one with fewer coefficients other than 0.
+    """
+    kept, grown = first - b, first - ratio * b
+    kept[np.abs(kept) <= ROUNDING * np.abs(b)] = 0.0
+    grown[np.abs(grown) <= ROUNDING * np.abs(first)] = 0.0
+    if np.count_nonzero(kept) <= np.count_nonzero(grown):
+        return f + dual.multiply(kept)
+    return np.asarray(ratio * f + dual.multiply(grown))
 
 
 def _squared_report(a: Floats, f: Floats, rows: _Rows, cost: float, passes: int, converged: bool) -> DualReport:
