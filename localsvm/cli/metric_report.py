@@ -29,9 +29,12 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
     chosen = _words(Geometry.named(name))
     if best == "none":
         return f"{chosen} ({learned.get('why', 'too few rows to try another')})"
-    before, after = (f"{100 * value:.3g}" for value in learned["error"])
     if name != best:
         return f"{chosen} (nothing else was clearly better)"
+    if "score" in learned:
+        before, after = (f"{value:.4g}" for value in learned["error"])
+        return f"{chosen} (RMSE on fresh rows {before} -> {after})"
+    before, after = (f"{100 * value:.3g}" for value in learned["error"])
     return f"{chosen} (error on fresh rows {before} -> {after} %)"
 
 

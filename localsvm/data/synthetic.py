@@ -220,3 +220,34 @@ def two_sines_bayes_error() -> float:
 
 def _labels(score: Floats, rng: np.random.Generator) -> Floats:
     return np.where(rng.random(len(score)) < 1 / (1 + np.exp(-score)), 1.0, -1.0)
+
+
+DISTRICTS = (
+    "Altstadt",
+    "Bahnhof",
+    "Feuersee",
+    "Hafen",
+    "Heide",
+    "Kessel",
+    "Lerchen",
+    "Moor",
+    "Park",
+    "Rebberg",
+    "Ufer",
+)
+
+
+def flats(n: int, rng: np.random.Generator) -> tuple[list[tuple[float, int, float, str]], Floats]:
+    """Made-up flats, (size, floor, minutes to the centre, district) each, and their rents (n,).
+
+    The rent grows with the size, less so for large flats, and falls with the way to the centre; districts have levels
+    of their own. What is left is noise in proportion to the rent, a tenth of it.
+    """
+    size = np.round(np.exp(rng.normal(4.1, 0.4, n)), 1)
+    floor, minutes = rng.integers(0, 9, n), np.round(rng.gamma(3.0, 6.0, n), 1)
+    district = rng.integers(0, len(DISTRICTS), n)
+    level = 1.0 + 0.25 * np.sin(2.0 * np.arange(len(DISTRICTS)))[district]
+    rent = 90.0 + 11.0 * size**0.95 * level * (1.0 + 0.4 * np.exp(-minutes / 8.0)) + 12.0 * np.minimum(floor, 4)
+    rent *= 1.0 + 0.1 * rng.standard_normal(n)
+    rows = zip(size.tolist(), floor.tolist(), minutes.tolist(), (DISTRICTS[i] for i in district), strict=True)
+    return list(rows), np.round(rent, 2)

@@ -61,7 +61,7 @@ FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unle
 # of TrainingConfig
 RUN = (
     "partition", "cell_size", "coarse_size", "effort", "scale", "metric", "views", "folds", "grid", "select",
-    "multiclass", "scoring", "probability", "repeats",
+    "multiclass", "scoring", "probability", "coverage", "repeats",
 )  # fmt: skip
 
 
@@ -81,6 +81,13 @@ class Answers:
     codes: NDArray[np.intp] | None = None
     classes: dict[str, Any] | None = None
     weights: tuple[tuple[float, float], ...] = field(default=())
+
+
+def has_coverage(self: LocalEstimator) -> bool:
+    """True for an estimator whose parameter asks for a coverage; AttributeError for another one."""
+    if self.coverage is None:
+        raise AttributeError("intervals and sets need coverage=0.9, or another share, before fit")
+    return True
 
 
 class LocalEstimator(BaseEstimator):  # type: ignore[misc]
@@ -258,7 +265,7 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
         """Weights or offsets of problems, with their usual signs."""
         return values
 
-    def _answers(self, X: ArrayLike, ask: Callable[[LocalModel, Examples], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _answers(self, X: ArrayLike, ask: Callable[[LocalModel, Examples], NDArray[Any]]) -> NDArray[Any]:
         check_is_fitted(self)
         table = self._use(lambda model: model.table)
         if table is None:

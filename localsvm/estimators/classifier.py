@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from localsvm.estimators.base import Answers, LocalEstimator
+from localsvm.estimators.base import Answers, LocalEstimator, has_coverage
 from localsvm.estimators.fitted import kept_classes, label_values
 from localsvm.estimators.parameters import CLASSES, ParameterError
 from localsvm.methods.grids import LARGEST_COST
@@ -84,6 +84,16 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities (n, classes), classes as in classes_; only with `probability`. docs/probabilities.md."""
         return self._answers(X, LocalModel.probabilities)
+
+    @available_if(has_coverage)  # type: ignore[untyped-decorator]
+    def predict_set(self, X: ArrayLike, coverage: float | None = None) -> NDArray[np.bool_]:
+        """Sets of labels (n, classes) that hold the true one with this probability; only with `coverage`.
+
+        A set is a mask over classes_, of which at least the most probable one is True. See docs/coverage.md.
+        coverage : another share than the parameter, if the model can promise it.
+        """
+        level = self.coverage if coverage is None else coverage
+        return self._answers(X, lambda model, rows: model.sets(rows, level))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:

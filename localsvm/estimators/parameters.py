@@ -155,6 +155,10 @@ COMMON: dict[str, Parameter] = {
         "Calibrate probabilities: predict_proba and predict_log_proba are there, and predict gives the most probable "
         "label, which may differ from what decision_function says.",
     ),
+    "coverage": Parameter(
+        None, "coverage", "float or None",
+        "Share of new rows whose truth predict_interval, or predict_set, is to hold, as 0.9; None for neither.",
+    ),
     "repeats": Parameter(
         None, "repeats", "int or None",
         "Partitions by as many seeds, in the best geometries if metric chooses them, whose decision values are "

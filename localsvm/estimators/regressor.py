@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
 
-from localsvm.estimators.base import Answers, LocalEstimator
+from localsvm.estimators.base import Answers, LocalEstimator, has_coverage
 from localsvm.estimators.parameters import VALUES, ParameterError
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.predict import LocalModel
@@ -37,6 +38,15 @@ class LocalRegressor(RegressorMixin, LocalEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """The predicted values (n,); (n, levels), ascending, where `quantile` has several levels."""
         return self._answers(X, LocalModel.predict)
+
+    @available_if(has_coverage)  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: ArrayLike, coverage: float | None = None) -> NDArray[np.float64]:
+        """Intervals (n, 2) that hold the values with this probability; only with `coverage`. docs/coverage.md.
+
+        coverage : another share than the parameter, if the model can promise it.
+        """
+        level = self.coverage if coverage is None else coverage
+        return self._answers(X, lambda model, rows: model.intervals(rows, level))
 
 
 class LocalSVR(LocalRegressor):

@@ -18,6 +18,7 @@ UNTRIED = ("one class", "too many columns to try one", "too many classes to try 
 TESTED = ("loss", "error", "z", "bound")
 LEARNED = {"name": "str"}  # what the option `learned` says, ...
 CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice, ...
+VALUES = {"score": "str"}  # ... of values, what the error is
 MEMBERS = {"members": "tuple[str, ...]", "weights": "tuple[float, ...]"}  # ... of members with geometries of their own
 # what earlier versions wrote as well: the data that it was learned from, and which of their rows; it is passed over
 EARLIER = {"fingerprint", "rows", "taken", "key"}
@@ -73,8 +74,8 @@ def learned_metric(state: State | None, config: Mapping[str, Any], features: int
 
 def _check_record(record: dict[str, Any], asked: Any) -> str:
     """The form of the metric, "" for none; Unsound unless it was learned as the option `metric` asked for."""
-    kinds = LEARNED | (CHOICE | MEMBERS if "best" in record else {})
-    check_options("/@config learned", record, kinds, {"why", *MEMBERS})
+    kinds = LEARNED | (CHOICE | MEMBERS | VALUES if "best" in record else {})
+    check_options("/@config learned", record, kinds, {"why", *MEMBERS, *VALUES})
     name, best = record["name"], record.get("best")
     if best is None:
         if name != asked or name in ("auto", EUCLIDEAN) or not (name in METRICS or RANK.fullmatch(name)):

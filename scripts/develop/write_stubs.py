@@ -32,6 +32,7 @@ def load(path: str | os.PathLike[str]) -> LocalEstimator: ...
 '''
 KINDS = {
     "str": "str", "int": "int", "bool": "bool", "str or None": "str | None", "int or None": "int | None",
+    "float or None": "float | None",
     "int or str": "int | str", 'dict, "balanced" or None': "dict[Any, float] | str | None",
     "str, list or None": "str | Sequence[Any] | None", "int, RandomState or None": "Any",
 }  # fmt: skip

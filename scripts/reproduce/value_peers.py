@@ -110,17 +110,17 @@ class Scaled:
 
 
 def encoder(X: Any) -> Any:
-    """What makes numbers of a frame, whose categories are text."""
+    """What makes columns of numbers of a frame; all that are none have levels."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    text = [name for name in X.columns if X[name].dtype == object]
+    plain = [name for name in X.columns if X[name].dtype.kind in "iuf"]
     levels = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=table_peers.LEVELS, sparse_output=False)
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     return ColumnTransformer(
-        [("numbers", numbers, [name for name in X.columns if name not in text]), ("levels", levels, text)]
+        [("numbers", numbers, plain), ("levels", levels, [name for name in X.columns if name not in plain])]
     )
 
 

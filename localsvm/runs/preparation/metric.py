@@ -149,7 +149,7 @@ def measure(
     rows = np.flatnonzero(~fresh).astype(np.int64)
     labelled, strata = _labelled(data, observed, config)
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng).measured()
+    measured = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, observed=observed).measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
@@ -176,7 +176,7 @@ def measure_drawn(
     data.table, data.columns = head.table, head.columns.kept
     labelled, strata = _labelled(data, observed, config)
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing).measured()
+    measured = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed).measured()
     if measured.metric is None:
         return measured
     if _by_blocks(config, data):
@@ -242,6 +242,7 @@ class _Learning:
     mates : see `_choice_mates`.
     rng : draws the rows that choose.
     near : places of the rows that choose, where they are known.
+    observed : of the labels.
     """
 
     data: MetricRows
@@ -253,6 +254,7 @@ class _Learning:
     mates: Callable[[NDArray[np.int64], Threads], Mates | None]
     rng: np.random.Generator
     near: NDArray[np.int64] | None = None
+    observed: Observed | None = None
 
     def measured(self) -> Measured:
         """What the options ask for."""
@@ -288,6 +290,9 @@ class _Learning:
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
         ranks = self.ranks if any(each.ranks for each in geometries) else None
         description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
+        if self.observed is not None and self.observed.values is not None:
+            unit = self.observed.values.deviation
+            description |= {"error": tuple(unit * square**0.5 for square in choice.error), "score": "rmse"}
         if len(metrics) == 1:
             return Measured(metrics[0], ranks, description)
         features = before if ranks is None else ranks.columns(before)
