@@ -47,7 +47,7 @@ class Problem:
 
     def solve(self, tolerance: float, known: Sequence[tuple[np.ndarray, np.ndarray]] = ()) -> Solved:
         n = len(self.K)
-        return solve(self.product, self.systems, Landmarks(self.K[places(n)], n), tolerance, known)
+        return solve(self.product, self.systems, Landmarks(self.K[places(n)], n, places(n)), tolerance, known)
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and values (m, n) of all systems."""

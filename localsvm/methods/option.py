@@ -67,9 +67,9 @@ def loss_option(*choices: str, unsaid: bool = False) -> Any:
     """The option --loss, of which a method has some of the values; the first one is the default."""
     text = (
         "What a wrong prediction costs; it says what is predicted. Classes: hinge; squared, the squared hinge. Values: "
-        "least-squares, their mean; quantile and expectile, at the levels of --quantile; absolute, their median; "
-        "epsilon-insensitive and squared-epsilon-insensitive, where errors up to -p cost nothing; huber, squares up "
-        "to -p, and in proportion beyond."
+        f"least-squares, their mean; quantile and expectile, at the levels of {opt.quantile}; absolute, their median; "
+        f"epsilon-insensitive and squared-epsilon-insensitive, where errors up to {opt.epsilon} cost nothing; huber, "
+        f"squares up to {opt.epsilon}, and in proportion beyond."
     )
     return option(choices[0], "--loss", help=text, choices=choices, unsaid=unsaid)
 
@@ -83,8 +83,8 @@ def quantile_option() -> Any:
 def epsilon_option() -> Any:
     """The option -p, of the losses that have an epsilon."""
     text = (
-        "The epsilon of a loss of values, in their units: one value, a list or a range, as of -C; cross-validation "
-        "chooses from several."
+        f"The epsilon of a loss of values, in their units: one value, a list or a range, as of {opt.cost}; "
+        "cross-validation chooses from several."
     )
     return option((), "-p", "--epsilon", help=text, shown="a tenth of the deviation of the values", unsaid=True)
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.solvers.boxes import Dual
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
@@ -34,30 +35,6 @@ from localsvm.targets.loss_names import (
 Values = NDArray[np.float64]
 
 MEAN_STEPS, MEAN_ENOUGH = 100, 1e-12  # of the search for an expectile
-
-
-@dataclass(frozen=True)
-class Dual:
-    """Numbers of the dual problem for rows of cost 1: bounds of the coefficients, and their terms; see csrc/smo.h.
-
-    Bounds are C times, and the quadratic parts 1 / C times, what they are for C = 1.
-
-    Attributes
-    ----------
-    low, high : bounds, minus and plus infinity for none.
-    e, plus, minus : of the term.
-    """
-
-    low: float
-    high: float
-    e: float = 0.0
-    plus: float = 0.0
-    minus: float = 0.0
-
-    @property
-    def plain(self) -> bool:
-        """True where there is no term."""
-        return self.e == self.plus == self.minus == 0.0
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ def main(folder: Path) -> None:
             writer.writerow(COLUMNS)
             writer.writerows((*row, rent) for row, rent in zip(rows, rents.tolist(), strict=True))
     print(
-        f"{folder}: banana.train.libsvm, banana.test.libsvm, flats.train.csv, flats.test.csv; no rule errs in less than "
-        f"{100 * banana_bayes_error():.2f} % of bananas",
+        f"{folder}: banana.train.libsvm, banana.test.libsvm, flats.train.csv, flats.test.csv; no rule errs in less "
+        f"than {100 * banana_bayes_error():.2f} % of bananas",
         file=sys.stderr,
     )
 

@@ -9,7 +9,7 @@ problem of csrc/smo.h for y - c: least squares by conjugate gradients, all folds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,10 +22,10 @@ from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.solvers import least_squares
-from localsvm.solvers._smo import DualReport, KernelDual, Terms
+from localsvm.solvers._smo import DualReport, KernelDual
+from localsvm.solvers.boxes import Boxes, moved
 from localsvm.solvers.least_squares import Landmarks, Systems
 from localsvm.targets.loss_names import LEAST_SQUARES
-from localsvm.targets.losses import Loss
 from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,6 @@ Singles = NDArray[np.float32]
 Matrix = NDArray[Any] | KernelRows
 Pair = tuple[Floats, Floats]  # coefficients, and their products with the kernel
 KNOWN = 4  # solutions for the costs before, in whose span the next one begins
-ROUNDING = 1e-12  # relative, of a coefficient that is to be a multiple of another
 STRIP = 1024  # columns of the kernel that a thread multiplies at once
 
 
@@ -213,7 +212,7 @@ class ValueSystem(System):
             return {}
         starts = []
         for _, job, rows in begun:
-            problem = _Boxes.of(self.losses[job.problem], float(job.costs[0]) * rows.weight)
+            problem = Boxes.of(self.losses[job.problem].dual, float(job.costs[0]) * rows.weight)
             bound = np.where(rows.y > 0.0, problem.high, problem.low)
             starts.append(np.where(np.isfinite(bound), bound, 0.0))
         products = self._product(np.asarray(starts, np.float32)).astype(np.float64)
@@ -230,7 +229,7 @@ class ValueSystem(System):
             return np.pad(values.astype(np.float64), (0, size - self.n))
 
         dual = KernelDual(self.K, wide(rows.y), unit_diagonal=self.kernel.uses_distances)
-        weight, loss, last = wide(rows.weight), self.losses[job.problem], float(job.costs[0])
+        weight, numbers, last = wide(rows.weight), self.losses[job.problem].dual, float(job.costs[0])
         b: Floats | None = None
         f: Floats | None = None
         if start is not None:
@@ -239,11 +238,11 @@ class ValueSystem(System):
         elif unit is not None:
             b, f = wide(unit[0]), wide(unit[1])
         for cost in job.costs.tolist():
-            problem, first = _Boxes.of(loss, cost * weight), b
+            problem, first = Boxes.of(numbers, cost * weight), b
             if b is not None:
-                first = problem.grown(b, cost / last, last * weight, loss)
+                first = problem.grown(b, cost / last, last * weight, numbers)
                 if f is not None and not certified:
-                    f = _moved(dual, b, f, first, cost / last)
+                    f = moved(dual, b, f, first, cost / last)
             known = None if certified or f is None else f
             b, f, report = dual.solve(problem.low, problem.high, tolerance, first, problem.terms, known)
             last, a, product = cost, b[: self.n].copy(), f[: self.n].astype(np.float32)
@@ -262,47 +261,6 @@ class ValueSystem(System):
         gap = report.gap / total if total else 0.0
         report.bias = solution.constant
         return KernelModel(job.problem, job.fold, self.kernel, solution.cost, gap, report, keep, solution.a[keep])
-
-
-@dataclass(frozen=True)
-class _Boxes:
-    """Bounds of the coefficients of rows with some costs, and their terms, None where there are none."""
-
-    low: Floats
-    high: Floats
-    terms: Terms | None
-
-    @classmethod
-    def of(cls, loss: Loss, cost: Floats) -> _Boxes:
-        """Bounds for rows of these costs (n,); a row of cost 0 takes no part."""
-        dual, inside = loss.dual, cost > 0.0
-        safe = np.where(inside, cost, 1.0)
-        low, high = np.where(inside, safe * dual.low, 0.0), np.where(inside, safe * dual.high, 0.0)
-        if dual.plain:
-            return cls(low, high, None)
-        e, plus, minus = (np.where(inside, part, 0.0) for part in (dual.e, dual.plus / safe, dual.minus / safe))
-        return cls(low, high, Terms(e, plus, minus, float(cost.sum())))
-
-    def grown(self, b: Floats, ratio: float, cost: Floats, loss: Loss) -> Floats:
-        """Coefficients of a solution for the costs before, with those at a bound grown by the ratio to the next."""
-        dual = loss.dual
-        with np.errstate(invalid="ignore"):
-            bound = np.where(b > 0.0, cost * dual.high, cost * dual.low)
-        at_bound = np.isfinite(bound) & (np.abs(b) >= np.abs(bound) * (1.0 - 1e-12)) & (b != 0.0)
-        return np.clip(np.where(at_bound, b * ratio, b), self.low, self.high)
-
-
-def _moved(dual: KernelDual, b: Floats, f: Floats, first: Floats, ratio: float) -> Floats:
-    """Products of the kernel with coefficients `first`, most of which are b or b times the ratio; f are those of b.
-
-    f' = f + K (first - b) = ratio f + K (first - ratio b): the one with fewer coefficients other than 0.
-    """
-    kept, grown = first - b, first - ratio * b
-    kept[np.abs(kept) <= ROUNDING * np.abs(b)] = 0.0
-    grown[np.abs(grown) <= ROUNDING * np.abs(first)] = 0.0
-    if np.count_nonzero(kept) <= np.count_nonzero(grown):
-        return f + dual.multiply(kept)
-    return np.asarray(ratio * f + dual.multiply(grown))
 
 
 def _squared_report(a: Floats, f: Floats, rows: _Rows, cost: float, passes: int, converged: bool) -> DualReport:
