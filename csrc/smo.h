@@ -26,7 +26,7 @@
  *
  * over lo_i <= b_i <= hi_i with lo_i <= 0 <= hi_i, which may be infinite where plus_i and minus_i are above 0. With
  * C_i the cost of row i, the loss is the convex conjugate of the term over the box, divided by C_i: see
- * localsvm/solvers/losses.py. `total` is the sum of the costs, the unit of the tolerance. Without an offset only. */
+ * localsvm/targets/losses.py. `total` is the sum of the costs, the unit of the tolerance. Without an offset only. */
 struct lsvm_coef_terms {
     const double *e, *plus, *minus;
     double total;

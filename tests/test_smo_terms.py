@@ -19,6 +19,7 @@ from localsvm.kernels._kernels import aligned, padded
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.solvers._smo import DualReport, KernelDual, Terms
+from localsvm.solvers.boxes import Boxes, moved
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
@@ -365,6 +366,49 @@ def test_a_search_may_begin_anywhere(loss: Loss) -> None:
     _, _, other = solve(K, problem, 1e-7, start=anywhere)
     assert other.converged and other.iterations > 0
     assert other.objective == pytest.approx(report.objective, abs=2e-7 * 1.5 * len(y))
+
+
+@each_loss
+@all_fast
+def test_boxes_and_terms_are_those_of_the_loss(loss: Loss) -> None:
+    cost = np.asarray([0.0, 0.5, 2.0, 300.0])
+    low, high, terms = Problem(np.eye(4), np.zeros(4), cost, loss).boxes
+    boxes = Boxes.of(loss.dual, np.pad(cost, (0, len(low) - 4)))
+    assert np.array_equal(boxes.low, low) and np.array_equal(boxes.high, high)
+    assert (boxes.terms is None) == loss.dual.plain
+    if boxes.terms is not None:
+        np.testing.assert_allclose(
+            [boxes.terms.e, boxes.terms.plus, boxes.terms.minus], [terms.e, terms.plus, terms.minus]
+        )
+        assert boxes.terms.total == pytest.approx(302.5)
+
+
+@each_loss
+@all_fast
+def test_a_path_goes_on_from_grown_coefficients_and_their_products(loss: Loss) -> None:
+    """Coefficients at a bound are at the next one; what is found without a certificate is as good as with it."""
+    X, y = rows(100, seed=14)
+    K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
+    before, problem = (problem_of(K, y, C * weight, loss) for C in (0.5, 2.0))
+    b, f, _ = solve(K, before, 1e-6)
+    size = len(K)
+    old, new = (np.pad(each, (0, size - 100)) for each in (b, f))
+    boxes = Boxes.of(loss.dual, np.pad(problem.cost, (0, size - 100)))
+    first = boxes.grown(old, 4.0, np.pad(before.cost, (0, size - 100)), loss.dual)
+    assert np.all((boxes.low <= first) & (first <= boxes.high))
+    ends = [0.5 * np.where(weight > 0.0, weight, 1.0) * end for end in (loss.dual.low, loss.dual.high)]
+    at_bound = (b != 0.0) & ((b == ends[0]) | (b == ends[1]))
+    assert at_bound.any() == np.isfinite(loss.dual.high)
+    np.testing.assert_allclose(first[:100], np.where(at_bound, 4.0 * b, b))
+    dual = KernelDual(K, np.pad(y, (0, size - 100)), unit_diagonal=True)
+    product = moved(dual, old, new, first, 4.0)
+    np.testing.assert_allclose(product[:100], dual.multiply(first)[:100], atol=1e-9 * (1.0 + np.abs(first).sum()))
+    low, high, terms = problem.boxes
+    a, values, report = dual.solve(low, high, 1e-6, first, terms, product)
+    np.testing.assert_allclose(values[:100], problem.K @ a[:100], atol=1e-8 * (1.0 + np.abs(a).sum()))
+    gap = problem.primal(a[:100]) - problem.dual(a[:100])
+    assert report.converged and gap <= 1.01e-6 * problem.cost.sum()
+    assert gap == pytest.approx(report.gap, abs=1e-9 * (1.0 + problem.cost.sum()))
 
 
 def test_no_convergence_is_reported() -> None:

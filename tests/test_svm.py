@@ -45,7 +45,7 @@ def held_out_values(method: KernelSVM, cell: Cell, grid: Grid, problem: int = 0)
     selection = CellSelection(method, cell, grid)
     path = CellPath(selection, 0, 1)
     path.advance(0, grid.n_costs)
-    return np.stack([path.keep(c).values[problem] for c in range(grid.n_costs)])
+    return np.stack([path.keep(c, 0).values[problem] for c in range(grid.n_costs)])
 
 
 @pytest.mark.parametrize("scheme", ["ova", "ava"])

@@ -191,8 +191,9 @@ class Answers:
         if not len(y):
             return 0, 0.0, 0.0, 0.0, np.inf, -np.inf
         mass = float(weight.sum())
-        mean = float(y @ weight / mass)
-        return len(y), mass, mean, float(np.square(y - mean) @ weight), float(y.min()), float(y.max())
+        with np.errstate(over="ignore"):  # such values are refused later
+            mean = float(y @ weight / mass)
+            return len(y), mass, mean, float(np.square(y - mean) @ weight), float(y.min()), float(y.max())
 
     def merge(self, a: Any, b: Any) -> tuple[int, float, float, float, float, float]:
         """Moments of the values of both (Chan, Golub and LeVeque 1979)."""

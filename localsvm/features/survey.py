@@ -113,7 +113,8 @@ class LevelSurvey:
     _place: dict[str, int] = field(default_factory=dict)
     _keys: list[NDArray[np.int64]] = field(default_factory=list)
     _counts: list[NDArray[np.int64]] = field(default_factory=list)
-    _sums: list[Floats] = field(default_factory=list)
+    _slots: dict[int, int] = field(default_factory=dict)
+    _sums: Floats = field(default_factory=lambda: np.zeros(0))
     _waiting: int = 0
 
     def add(self, column: Levels, labels: Codes, folds: Codes, values: Floats | None = None) -> None:
@@ -125,16 +126,21 @@ class LevelSurvey:
         self._keys.append(keys)
         self._counts.append(counts)
         if values is not None:
-            self._sums.append(_summed(values, inverse, len(keys)))
+            self._add(keys, inverse.reshape(-1), values)
         self.rows, self._waiting = self.rows + len(key), self._waiting + len(keys)
         if self._waiting > MERGED:
             self._merge()
 
+    def _add(self, keys: NDArray[np.int64], places: Codes, values: Floats) -> None:
+        """Add values, row by row: so the blocks that rows come in do not matter for what rounds."""
+        known = self._slots
+        slots = np.asarray([known.setdefault(key, len(known)) for key in keys.tolist()], np.int64)
+        self._sums = np.append(self._sums, np.zeros(len(known) - len(self._sums)))
+        np.add.at(self._sums, slots[places], values)
+
     def _merge(self) -> None:
         keys, inverse = np.unique(np.concatenate(self._keys), return_inverse=True)
         total = np.bincount(inverse.reshape(-1), np.concatenate(self._counts), len(keys)).astype(np.int64)
-        if self._sums:
-            self._sums = [_summed(np.concatenate(self._sums), inverse, len(keys))]
         self._keys, self._counts, self._waiting = [keys], [total], 0
 
     @property
@@ -183,7 +189,7 @@ class LevelSurvey:
         self._merge()
         table = np.zeros((FOLDS, len(self._place) + 1))
         fold, level, _ = self._places()
-        np.add.at(table, (fold, level), self._sums[0])
+        table[fold, level] = self._sums[[self._slots[key] for key in self._keys[0].tolist()]]
         return table
 
     def _places(self) -> tuple[Codes, Codes, Codes]:
@@ -195,11 +201,6 @@ class LevelSurvey:
         order[0] = len(self._place)
         label = (keys >> FOLD_BITS) & ((1 << LABEL_BITS) - 1)
         return keys & ((1 << FOLD_BITS) - 1), order[keys >> (FOLD_BITS + LABEL_BITS)], label
-
-
-def _summed(values: Floats, places: Codes, count: int) -> Floats:
-    """Sums (count,) of the values at each place."""
-    return np.asarray(np.bincount(places.reshape(-1), values, count), np.float64)
 
 
 def _tells(values: int, rows: int, labels: Codes) -> bool:

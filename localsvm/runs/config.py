@@ -31,6 +31,7 @@ EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 MOST_ROWS = 1 << 40
+LARGEST_VALUE = 1e100  # to predict, and of 1 over the deviation
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
 WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
 # a model without these options has their defaults
@@ -298,6 +299,10 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         if not observed.values.low < observed.values.high:
             what = f"all {rows} rows have the value {observed.values.low:g}"
             raise DataError(f"{_where(name)}{what}; training needs at least two values")
+        largest = max(abs(observed.values.low), abs(observed.values.high))
+        if largest > LARGEST_VALUE or observed.values.deviation < 1.0 / LARGEST_VALUE:
+            what = f"values up to {largest:g} with a deviation of {observed.values.deviation:g} cannot be squared"
+            raise DataError(f"{_where(name)}{what}; give them in another unit")
         return
     if len(labels) < 2:
         raise DataError(
@@ -305,9 +310,11 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         )
     parts = labels[labels != np.floor(labels)]
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
+        method = "" if config.method.name in ("svm", "rbf") else f"{opt.method('svm')} "
         raise DataError(
             f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
-            f"classes; predict values by {opt.loss(LEAST_SQUARES)}, or if they are classes, give {opt.force_classes}"
+            f"classes; predict values by {method}{opt.loss(LEAST_SQUARES)}, or if they are classes, give "
+            f"{opt.force_classes}"
         )
     for label, _ in config.class_weights:
         if label not in labels:

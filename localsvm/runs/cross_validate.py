@@ -193,7 +193,8 @@ class MeanGrid(NamedTuple):
     Attributes
     ----------
     settings, costs, loss : (settings, names), (costs,) and (settings, costs) float64.
-    best : indices of the setting and the cost of the best point: with one cell the one that it chose.
+    best : indices of the setting and the cost of the best point: with one cell the one that it chose, unless each level
+        has one of its own.
     shared : whether all cells have the same grid, so that its points are ones that were scored.
     """
 
@@ -225,8 +226,9 @@ def mean_grid(points: list[GridPoint]) -> MeanGrid:
     loss = np.average(columns["loss"], axis=0, weights=weights).reshape(n_settings, -1)
     place = int(loss.T.argmin())  # costs first
     best = (place % n_settings, place // n_settings)
-    if len(tables) == 1:  # it broke ties by the hinge loss, too
-        best = divmod(next(i for i, point in enumerate(first) if point.best), len(costs))
+    chosen = [i for i, point in enumerate(first) if point.best]
+    if len(tables) == 1 and len(chosen) == 1:  # it broke ties by the hinge loss, too
+        best = divmod(chosen[0], len(costs))
     shared = _equal(columns["setting"]) and _equal(columns["cost"])
     return MeanGrid(settings[:: loss.shape[1]], costs, loss, best, shared)
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.pulse import beat
+from localsvm.solvers._smo import DualReport
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -190,6 +191,15 @@ def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[
     share = np.linalg.solve(matrix, right[:, :, None])[:, :, 0] / scale
     a, f = (np.einsum("mk,mkn->mn", share, each).astype(np.float32) for each in (bases, images))
     return a, f
+
+
+def report_of(a: Floats, f: Floats, y: Floats, cost: Floats) -> DualReport:
+    """The report of coefficients a (n,) with f = Ka, in float64. y, cost : (n,) of the rows, C w; 0 takes no part."""
+    inside = cost > 0.0
+    own, r, part = cost[inside], (y - f)[inside], a[inside]
+    gap = float(np.sum(np.square(part - 2.0 * own * r) / (4.0 * own)))
+    objective = float(part @ (y[inside] - 0.5 * f[inside]) - np.sum(np.square(part) / (4.0 * own)))
+    return DualReport(objective, gap, 0.0, 0.0, 0, True)
 
 
 def _dot(a: Singles, b: Singles) -> Floats:

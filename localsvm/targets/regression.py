@@ -77,7 +77,7 @@ class Regression(Target):
 
     def guessing(self, observed: Observed) -> float | None:
         """The variance, where squares are scored."""
-        return self.deviation**2 if self.score == MSE else None
+        return self.deviation**2 if self.score in (MSE, R2) else None
 
     def strata(self, y: Values) -> Values:
         """Numbers (n,) of parts of about equally many rows, by ascending values."""

@@ -51,9 +51,9 @@ Key = tuple[str, str, int]  # set, method, seed
 class Fit(Run):
     """One training and prediction. status: ok, failed or timeout; message: why it is not ok.
 
-    rows: for training and test. figures: processor seconds; rmse, or pinball losses and the share of values inside the
-    outer levels; pairs: to each compared run its mean squared error less than this one's by how much, and the standard
-    error of that.
+    rows: for training and test. figures: processor seconds; rmse, or pinball losses and the share of values between
+    the outer levels; pairs: by method and seed of another run, the squared errors of this one less those of that: the
+    mean over the test rows, and its standard error.
     """
 
     KEY = ("name", "method", "seed")
@@ -192,7 +192,7 @@ def quantile_scores(answers: Any, y: Any) -> dict[str, Any]:
 
 
 def pairs(key: Key, answers: Any, y: Any, folder: Path) -> dict[str, tuple[float, float]]:
-    """Squared errors of a run less those of each kept one, of ours or of peers as it is of the other side.
+    """Squared errors of a run of ours less those of each kept one of a peer, or the other way round.
 
     By method and seed: the mean over the rows, and its standard error. The answers are kept, too.
     """

@@ -52,9 +52,9 @@ HOW = """\
 """
 QUANTILE_TEXT = """## Quantiles
 
-`--loss quantile --quantile {levels}`, seed 0, beside three models of LightGBM, each with leaves and trees chosen by the
-pinball loss at its level. The mean pinball losses of the test rows; how many of these lie between the outer levels, of
-which {right:g} % is right; and the training.
+`--loss quantile --quantile {levels}`, seed 0, beside three models of LightGBM, each with leaves and trees
+chosen by the pinball loss at its level. The mean pinball losses of the test rows, the smallest in bold; how many of
+these lie between the outer levels, of which {right:g} % is right; and processor seconds of training.
 """
 Done = dict[tuple[str, str], list[Any]]  # runs that are ok, by set and method
 

@@ -247,11 +247,10 @@ def test_a_grid_is_scored_by_squares(folder: Path) -> None:
         ((*SQUARES, "--score", "mae"), "mae", "mean absolute error"),
         ((*SQUARES, "--score", "pinball"), "pinball", "mean pinball loss"),
         (("--loss", "expectile"), "expectile", "mean expectile loss"),
-        (LEVELS, "pinball", "mean pinball loss"),
         (("--loss", "huber", "-p", "0.5,2"), "mae", "mean absolute error"),
     ],
 )
-@pytest.mark.fast(5)
+@pytest.mark.fast(4)
 def test_a_grid_is_scored_as_asked(given: tuple[str, ...], column: str, text: str, folder: Path) -> None:
     done = invoke("cv", *given, *FEW, folder / "train")
     names, *rows = csv.reader(done.stdout.splitlines())
@@ -260,6 +259,20 @@ def test_a_grid_is_scored_as_asked(given: tuple[str, ...], column: str, text: st
     best = min(float(row[-2]) for row in rows)
     found = re.search(rf"{text} (\S+) cross-validated, over 200 rows", done.stderr)
     assert found is not None and float(found[1]) == pytest.approx(best, rel=1e-3)
+
+
+def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
+    """Their error is the mean of those of runs with one level, and the table says where each of these would be."""
+    found = []
+    for levels in ("0.1,0.5,0.9", "0.1", "0.5", "0.9"):
+        done = invoke("cv", "--loss", "quantile", "--quantile", levels, *FEW, folder / "train")
+        rows = csv.DictReader(done.stdout.splitlines())
+        error = re.search(r"mean pinball loss (\S+) cross-validated", done.stderr)
+        assert error is not None
+        found.append((float(error[1]), {(row["gamma"], row["cost"]) for row in rows if row["best"] == "1"}))
+    (error_of_all, points), *alone = found
+    assert error_of_all == pytest.approx(np.mean([error for error, _ in alone]), rel=1e-3)
+    assert points == set.union(*(point for _, point in alone)) and len(points) == 2
 
 
 @pytest.mark.parametrize("loss", [SQUARES, LEVELS], ids=["squares", "levels"])

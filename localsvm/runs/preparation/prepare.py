@@ -392,7 +392,7 @@ def _values(found: tuple[int, float, float, float, float, float]) -> Observed:
     """Values, of what `Answers` finds."""
     rows, mass, mean, squares, low, high = found
     deviation = float(np.sqrt(squares / mass)) if mass else 0.0
-    return Observed(rows, values=ValueRange(mean, deviation or 1.0, low, high))
+    return Observed(rows, values=ValueRange(mean, deviation if low < high else 1.0, low, high))
 
 
 def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:

@@ -24,7 +24,7 @@ from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.boxes import Boxes, moved
-from localsvm.solvers.least_squares import Landmarks, Systems
+from localsvm.solvers.least_squares import Landmarks, Solved, Systems
 from localsvm.targets.loss_names import LEAST_SQUARES
 from localsvm.targets.regression import Regression
 
@@ -33,6 +33,7 @@ Singles = NDArray[np.float32]
 Matrix = NDArray[Any] | KernelRows
 Pair = tuple[Floats, Floats]  # coefficients, and their products with the kernel
 KNOWN = 4  # solutions for the costs before, in whose span the next one begins
+ROUNDS = 4  # in which a solution that is kept may reach its tolerance
 STRIP = 1024  # columns of the kernel that a thread multiplies at once
 
 
@@ -122,7 +123,7 @@ class ValueSystem(System):
         rows = [self._rows(job) for job in jobs]
         squared = [i for i, job in enumerate(jobs) if self.losses[job.problem].name == LEAST_SQUARES]
         at_once = self._by_gradients(
-            [jobs[i] for i in squared], [rows[i] for i in squared], [starts[i] for i in squared], tolerance
+            [jobs[i] for i in squared], [rows[i] for i in squared], [starts[i] for i in squared], tolerance, certified
         )
         solved = dict(zip(squared, at_once, strict=True))
         others = [i for i in range(len(jobs)) if i not in solved]
@@ -141,8 +142,9 @@ class ValueSystem(System):
     # least squares
 
     def _by_gradients(
-        self, jobs: Sequence[Job], rows: Sequence[_Rows], starts: Sequence[ValueStart | None], tolerance: float
-    ) -> list[tuple[list[ValueSolution], list[DualReport]]]:
+        self, jobs: Sequence[Job], rows: Sequence[_Rows], starts: Sequence[ValueStart | None], tolerance: float,
+        certified: bool,
+    ) -> list[tuple[list[ValueSolution], list[DualReport]]]:  # fmt: skip
         if not jobs:
             return []
         costs = np.asarray([job.costs for job in jobs])
@@ -154,6 +156,9 @@ class ValueSystem(System):
         group = np.repeat([job.fold for job in jobs], count)
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
         solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, self._known(starts, count))
+        products = solved.f.astype(np.float64)
+        if certified:
+            solved, products = self._certified(systems, solved, tolerance)
         if self._most < least_squares.LANDMARKS and solved.passes.mean() > least_squares.MANY_PASSES:
             self._most = least_squares.LANDMARKS
             del self._landmarks
@@ -163,12 +168,39 @@ class ValueSystem(System):
             for c, cost in enumerate(job.costs.tolist()):
                 at = i * count + c
                 known = (*known, (solved.a[at], solved.f[at]))[-KNOWN:]
-                a, f, passes = solved.a[at].astype(np.float64), solved.f[at].astype(np.float64), int(solved.passes[at])
-                held = f[self.cell.held_out(job.fold)]
+                a, passes = solved.a[at].astype(np.float64), int(solved.passes[at])
+                held = products[at, self.cell.held_out(job.fold)]
                 path.append(ValueSolution(a, of.constant, cost, held, passes, known))
-                reports.append(_squared_report(a, f, of, cost, passes, bool(solved.converged[at])))
+                report = least_squares.report_of(a, products[at], of.y, cost * of.weight)
+                reports.append(
+                    replace(report, bias=of.constant, iterations=passes, converged=bool(solved.converged[at]))
+                )
             results.append((path, reports))
         return results
+
+    def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats]:
+        """Solutions, and their products with the kernel in float64, by which they meet the tolerance or do not."""
+        for rounds in range(ROUNDS):
+            a = solved.a.astype(np.float64)
+            products = np.stack([self._wide_product(each) for each in a])
+            rho = systems.y - products * systems.mask - systems.ridge * a
+            loss = np.square(systems.ridge * a) / systems.ridge
+            reached = (np.square(rho) / systems.ridge).sum(axis=1) <= tolerance * loss.sum(axis=1)
+            solved = replace(solved, f=products.astype(np.float32), converged=reached)
+            if reached.all() or rounds == ROUNDS - 1:
+                break
+            asked = 0.5 ** (rounds + 1) * tolerance  # rounding has misled the search
+            again = least_squares.solve(self._product, systems, self._landmarks, asked, [(solved.a, solved.f)])
+            solved = replace(again, passes=solved.passes + again.passes)
+        return solved, products
+
+    def _wide_product(self, a: Floats) -> Floats:
+        """The kernel times coefficients (n,), summed in float64."""
+        if isinstance(self.K, KernelRows):
+            return self.K.times(self.K, a)
+        size = self.K.shape[0]
+        dual = KernelDual(self.K, np.zeros(size), unit_diagonal=self.kernel.uses_distances)
+        return np.asarray(dual.multiply(np.pad(a, (0, size - self.n)))[: self.n])
 
     def _known(self, starts: Sequence[ValueStart | None], count: int) -> list[tuple[Singles, Singles]]:
         """Coefficients and products (jobs times `count` costs, n) from which the search begins."""
@@ -261,12 +293,3 @@ class ValueSystem(System):
         gap = report.gap / total if total else 0.0
         report.bias = solution.constant
         return KernelModel(job.problem, job.fold, self.kernel, solution.cost, gap, report, keep, solution.a[keep])
-
-
-def _squared_report(a: Floats, f: Floats, rows: _Rows, cost: float, passes: int, converged: bool) -> DualReport:
-    """The report of a solution a with f = Ka of the squared loss, in float64."""
-    inside = rows.weight > 0.0
-    own, r, part = cost * rows.weight[inside], (rows.y - f)[inside], a[inside]
-    gap = float(np.sum(np.square(part - 2.0 * own * r) / (4.0 * own)))
-    objective = float(part @ (rows.y[inside] - 0.5 * f[inside]) - np.sum(np.square(part) / (4.0 * own)))
-    return DualReport(objective, gap, 0.0, rows.constant, passes, converged)
