@@ -1,4 +1,4 @@
-"""The classifiers keep scikit-learn's contract, by its own checks and inside its tools."""
+"""The classifiers and regressors keep scikit-learn's contract, by its own checks and inside its tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import localsvm
 from localsvm import estimators
-from localsvm.estimators.classifier import LocalClassifier
+from localsvm.estimators.base import LocalEstimator
 
 pytestmark = pytest.mark.whole  # each takes seconds
 
@@ -30,9 +30,11 @@ pytestmark = pytest.mark.whole  # each takes seconds
 SMALL = {
     "CSVMClassifier": {"common": 1.0, "cost": 1.0, "clusters": 2},
     "GlobalSVMClassifier": {"gamma": 0.5, "cost": 10.0},
+    "GlobalSVMRegressor": {"gamma": 0.5, "cost": 10.0},
     "KernelL3SVMClassifier": {"clusters": 2, "gamma": 0.5, "cost": 10.0},
     "KernelSVMClassifier": {"gamma": 0.5, "cost": 10.0},
     "LocalSVC": {"gamma": 0.5, "cost": 10.0},
+    "LocalSVR": {"gamma": 0.5, "cost": 10.0},
     "KMeansSVMClassifier": {"clusters": 2, "cost": 1.0},
     "L3SVMClassifier": {"clusters": 2, "cost": 1.0},
     "ML3SVMClassifier": {"models": 2, "cost": 1.0},
@@ -46,8 +48,8 @@ COPIES = {
 }
 
 
-def small(name: str, **given: object) -> LocalClassifier:
-    """A classifier that is trained in no time."""
+def small(name: str, **given: object) -> LocalEstimator:
+    """An estimator that is trained in no time."""
     kind = getattr(estimators, name)
     known = SMALL.get(name, {"cost": 1.0})
     return kind(**{key: value for key, value in known.items() if hasattr(kind(), key)}, **given)
@@ -56,7 +58,7 @@ def small(name: str, **given: object) -> LocalClassifier:
 FAR_FROM_ZERO = r"\d+ features? (is|are) 100 deviations"  # some checks have such columns
 
 
-def check(estimator: LocalClassifier, expected: Iterable[str] = COPIES, share: int = 4, first: int = 0) -> None:
+def check(estimator: LocalEstimator, expected: Iterable[str] = COPIES, share: int = 4, first: int = 0) -> None:
     """Do scikit-learn's checks, one in `share`; those that are expected to fail are left out."""
     done = 0
     for i, (subject, one) in enumerate(estimator_checks_generator(estimator)):
@@ -73,7 +75,7 @@ def check(estimator: LocalClassifier, expected: Iterable[str] = COPIES, share: i
 
 @pytest.mark.parametrize(("first", "name"), list(enumerate(estimators.names())))
 def test_scikit_learns_own_checks(first: int, name: str) -> None:
-    check(small(name), share=1 if name == "LocalSVC" else 4, first=first)
+    check(small(name), share=1 if name in ("LocalSVC", "LocalSVR") else 4, first=first)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,20 @@ def test_scikit_learns_own_checks_with_probabilities(first: int, multiclass: str
         "check_class_weight_classifiers": "the weight of a class does not make it more probable",
     }
     check(small("LocalSVC", multiclass=multiclass, probability=True), expected, first=first)
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "given"),
+    [
+        (0, "LocalSVR", {"loss": "quantile", "quantile": [0.5]}),
+        (1, "LocalSVR", {"loss": "huber", "epsilon": 0.5}),
+        (2, "LocalSVR", {"coverage": 0.5}),
+        (3, "LocalSVC", {"coverage": 0.5}),
+    ],
+    ids=["quantile", "huber", "intervals", "sets"],
+)
+def test_scikit_learns_own_checks_of_losses_and_coverages(first: int, name: str, given: dict[str, object]) -> None:
+    check(small(name, **given), first=first)
 
 
 def test_probabilities_only_where_they_are_asked_for() -> None:

@@ -22,6 +22,13 @@ def examples(n: int = 150, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.nd
     return X, y
 
 
+def noisy(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and values around 50 whose noise is four times as large where the second feature is above 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 2)).astype(np.float32)
+    return X, 50.0 + 5.0 * np.sin(3.0 * X[:, 0]) + np.where(X[:, 1] > 0.0, 2.0, 0.5) * rng.standard_normal(n)
+
+
 def range_of(y: np.ndarray, weight: np.ndarray | None = None) -> ValueRange:
     mean = float(np.average(y, weights=weight))
     deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))

@@ -71,7 +71,9 @@ class Grid:
         return np.asarray(self.costs or (np.nan,), dtype=np.float64)
 
 
-def default_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
+def default_widths(
+    average_rows: float, features: int, radius: float, size: int = SIZE, further: int = 0
+) -> tuple[float, ...]:
     """Gaussian widths, descending and geometric, after liquidSVM's rule (Thomann et al. 2017, section 5).
 
     They go from 5 (1 + 5/n)^d down to 0.2 n^(-1/d), both moved by the whole number of grid steps that the cell's radius
@@ -82,22 +84,25 @@ def default_widths(average_rows: float, features: int, radius: float, size: int 
     average_rows : n, the average number of rows that fold models are trained on, over all cells.
     features : d.
     radius : the largest distance of a row of the cell from the cell's mean.
-    size : how many widths.
+    size, further : how many widths; and how many narrower ones follow them.
     """
-    return _lattice(average_rows, max(1, features), radius / math.sqrt(max(1, features)), size, GAUSSIAN_ENDS)
+    scale = radius / math.sqrt(max(1, features))
+    return _lattice(average_rows, max(1, features), scale, size, GAUSSIAN_ENDS, further)
 
 
-def manhattan_widths(average_rows: float, features: int, radius: float, size: int = SIZE) -> tuple[float, ...]:
+def manhattan_widths(
+    average_rows: float, features: int, radius: float, size: int = SIZE, further: int = 0
+) -> tuple[float, ...]:
     """Widths 1 / gamma of the Manhattan kernel, descending and geometric; parameters as of `default_widths`.
 
     They go from 20 (1 + 5/n)^d down to 0.5 n^(-1/d) times the radius, which is a Manhattan distance: leave-one-out
     errors on tables are smallest at widths between a third of the median distance and thirty times as much.
     """
-    return _lattice(average_rows, max(1, features), radius, size, MANHATTAN_ENDS)
+    return _lattice(average_rows, max(1, features), radius, size, MANHATTAN_ENDS, further)
 
 
 def _lattice(
-    average_rows: float, features: int, scale: float, size: int, ends: tuple[float, float]
+    average_rows: float, features: int, scale: float, size: int, ends: tuple[float, float], further: int
 ) -> tuple[float, ...]:
     """Widths whose ends, for scale 1, are those for many features and rows, widened for fewer."""
     n, d = max(1.0, average_rows), features
@@ -105,14 +110,19 @@ def _lattice(
     narrowest = ends[1] * n ** (-1.0 / d)
     step = (widest / narrowest) ** (1.0 / (size - 1))
     moved = math.floor(math.log(scale) / math.log(step)) if scale > 0 else 0
-    return tuple(float(widest * step ** (moved - i)) for i in range(size))
+    return tuple(float(widest * step ** (moved - i)) for i in range(size + further))
 
 
-def default_lambdas(rows: float, size: int = SIZE) -> tuple[float, ...]:
-    """Regularisation parameters, descending and geometric, from 0.01 to 0.001 / n for n rows trained on."""
+def default_lambdas(rows: float, size: int = SIZE, further: int = 0) -> tuple[float, ...]:
+    """Regularisation parameters, descending and geometric, from 0.01 to 0.001 / n for n rows trained on.
+
+    further : how many smaller ones follow them.
+    """
     import numpy as np
 
-    return tuple(float(v) for v in np.geomspace(0.01, 0.001 / max(1.0, rows), size))
+    usual = tuple(float(v) for v in np.geomspace(0.01, 0.001 / max(1.0, rows), size))
+    step = usual[-1] / usual[-2]
+    return (*usual, *(usual[-1] * step ** (k + 1) for k in range(further)))
 
 
 def parse_number(text: str, zero: bool = False) -> float:

@@ -83,7 +83,7 @@ def train(
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
-            coverage = _covered(prepared, trained, journal, calibration)
+            coverage = _covered(prepared, trained, journal)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
                 _write(output, prepared, journal, trained, (calibration, coverage), force, key[0])
@@ -165,14 +165,11 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
         return calibrate(classes_of(prepared.target), trained.held(journal))
 
 
-def _covered(
-    prepared: PreparedRun, trained: Trained, journal: Journal, calibration: Calibration | None
-) -> Coverage | None:  # fmt: skip
+def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Coverage | None:
     """Margins that make answers cover the truth; None where no coverage is asked for."""
     if prepared.config.coverage is None:
         return None
-    scores = outside(prepared.target, trained.held(journal), calibration)
-    return Coverage.of(scores, prepared.config.coverage)
+    return Coverage.of(outside(prepared.target, trained.held(journal)), prepared.config.coverage)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:

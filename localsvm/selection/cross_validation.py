@@ -208,6 +208,7 @@ class CellSelection:
     def __init__(self, method: Method, cell: Cell, grid: Grid) -> None:
         self.method, self.cell, self.grid = method, cell, grid
         self._prepared: dict[tuple[int, int], Prepared] = {}
+        self._voted: list[Fit] | None = None
 
     def search(self, search: Search) -> Scores:
         """Cross-validate the grid: all rounds of the search."""
@@ -236,6 +237,28 @@ class CellSelection:
             raise RunError(f"the scores in the journal are not those of this data; give {opt.force} to start afresh")
         return scores.picked(again.picks)
 
+    def sharpened(self, scores: Scores) -> Scores:
+        """The scores, with held-out values by models that are solved for as those that predict.
+
+        Rough solutions decide as exact ones do, but their values may be larger: at a small gamma, a float32 gradient
+        that began at large values keeps their rounding. Probabilities made of them would be too sure of themselves.
+        """
+        cell, picks = self.cell, scores.picks
+        fits = self._fits(scores, "vote")
+        values = np.concatenate([pick.kept.values for pick in picks if pick.kept and pick.kept.values is not None])
+        for fold in range(cell.n_folds):
+            mine, rows = [fit for fit in fits if fit.job.fold == fold and fit.solution is not None], cell.held_out(fold)
+            if not mine:
+                continue
+            state = self.method.pack(cell, mine).state
+            exact = self.method.predictor(state, cell.target, cell.X.shape[1]).decision_function(cell.X[rows])
+            for problem in {fit.job.problem for fit in mine}:
+                every = slice(None) if problem == ALL else problem
+                values[every, rows] = exact[:, every].T
+        parts = np.split(values, len(picks))
+        pairs = zip(picks, parts, strict=True)
+        return scores.picked([p._replace(kept=p.kept and p.kept._replace(values=part)) for p, part in pairs])
+
     def fit(self, scores: Scores | None, select: str) -> Fitted:
         """The model of the best point.
 
@@ -244,6 +267,12 @@ class CellSelection:
         scores : of the grid, complete; None where it has one point, which is then solved on the whole cell.
         select : "vote" for the fold models, "refit" for one model of the whole cell.
         """
+        return self.method.pack(self.cell, self._fits(scores, select))
+
+    def _fits(self, scores: Scores | None, select: str) -> list[Fit]:
+        """Solutions of the best points, with their jobs and systems; those of the folds are found once."""
+        if select == "vote" and scores is not None and self._voted is not None:
+            return self._voted
         vote = select == "vote" and scores is not None
         every, choices = self.jobs(range(self.cell.n_folds) if vote else [WHOLE]), self.cell.target.choices
         fits: list[Fit | None] = [None] * len(every)
@@ -261,7 +290,9 @@ class CellSelection:
                 mine = [jobs[i] for i in places]
                 for i, job, solution in zip(places, mine, system.final(mine, starts), strict=True):
                     fits[i] = Fit(system, job, solution)
-        return self.method.pack(self.cell, [fit for fit in fits if fit is not None])
+        found = [fit for fit in fits if fit is not None]
+        self._voted = found if vote else None
+        return found
 
     def jobs(self, folds: Sequence[int]) -> list[Job]:
         """All problems without each of some folds, problem by problem, for all costs."""

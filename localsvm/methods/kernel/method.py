@@ -156,6 +156,11 @@ class KernelMethod(Method):
         return SINGLE_ROWS if one_gamma and len(self.cost) == 1 else WHOLE_ROWS
 
     @property
+    def further(self) -> tuple[int, int]:
+        """Number of gammas above, and of costs above, the usual ends of the default grid."""
+        return 0, 0
+
+    @property
     def by_gradients(self) -> bool:
         """True where conjugate gradients solve the problems, in float32: least squares."""
         return False
@@ -185,7 +190,8 @@ class KernelMethod(Method):
             return (1.0 / max(1, X.shape[1]),)
         kernel = self.kernel_of(1.0)
         base = kernel.base
-        widths = (manhattan_widths if base == SUMS else default_widths)(rows, X.shape[1], radius(X, base))
+        rule = manhattan_widths if base == SUMS else default_widths
+        widths = rule(rows, X.shape[1], radius(X, base), further=self.further[0])
         return tuple(w ** (-2 if kernel.kind == "gaussian" else -1) for w in widths)
 
     def is_double(self, cost: float) -> bool:

@@ -42,5 +42,5 @@ class KernelSVM(ValueOptions):
         settings = tuple((gamma,) for gamma in self.gammas(np.floor(average_rows * train), cell.X))
         if self.cost:
             return self.with_epsilons(Grid(settings, ("gamma",), costs=check_values(self.cost)))
-        lambdas = default_lambdas(np.floor(cell.rows * train))
+        lambdas = default_lambdas(np.floor(cell.rows * train), further=self.further[1])
         return self.with_epsilons(Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True))

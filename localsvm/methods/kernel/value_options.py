@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_LEVELS = 64
+FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
 EPSILON = 0.1  # in deviations of the values
 
 
@@ -65,6 +66,11 @@ class ValueOptions(KernelMethod):
         if self.loss not in LEVELLED:
             return (Loss(self.loss),)
         return tuple(Loss(self.loss, level) for level in sorted(set(self.quantile)) or (0.5,))
+
+    @property
+    def further(self) -> tuple[int, int]:
+        """Some for values, which a learned metric may leave with little noise: narrower kernels and larger costs."""
+        return FURTHER if self.loss in LOSSES else (0, 0)
 
     @property
     def by_gradients(self) -> bool:

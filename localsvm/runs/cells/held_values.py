@@ -13,28 +13,42 @@ from localsvm.store.journal import Journal
 from localsvm.targets.base import Target
 from localsvm.targets.classification import classes_of
 from localsvm.targets.held_out import HeldOut
-from localsvm.targets.probabilities import Calibration
 from localsvm.targets.regression import Regression
 
 
-def outside(target: Target, held: HeldOut, calibration: Calibration | None) -> NDArray[np.float64]:
+def outside(target: Target, held: HeldOut) -> NDArray[np.float64]:
     """Scores (n,) of the held-out rows that neither learned nor chose the metric: see `targets.conformal`.
 
-    calibration : of a model of classes.
+    Probabilities that score one half of the rows are calibrated by the other half: what was calibrated by a row knows
+    its label a little.
     """
-    scores = []
-    for i in range(len(held.sizes)):
-        values, y, count = held.cell(i)
-        decisions, fresh = values.T.astype(np.float64), count > 0
-        if isinstance(target, Regression):
-            scores.append(target.outside(decisions[fresh], y[fresh]))
-            continue
-        classes = classes_of(target)
-        assert calibration is not None, "sets are made of probabilities"
-        p = calibration.in_cell(classes, i).combine(decisions[fresh], np.arange(classes.n_problems))
-        shares = calibration.of_classes(classes, p)
-        scores.append(1.0 - shares[np.arange(len(shares)), classes.codes(y[fresh])])
+    if isinstance(target, Regression):
+        cells = (held.cell(i) for i in range(len(held.sizes)))
+        return np.concatenate([target.outside(f.T.astype(np.float64), y)[count > 0] for f, y, count in cells])
+    from localsvm.targets.calibrating import calibrate  # takes long to import
+
+    classes, scores = classes_of(target), []
+    for half in (0, 1):
+        calibration, others = calibrate(classes, _Half(held, half)), _Half(held, 1 - half)
+        for i in range(len(held.sizes)):
+            values, y, count = others.cell(i)
+            decisions, some = values.T.astype(np.float64), count > 0
+            p = calibration.in_cell(classes, i).combine(decisions[some], np.arange(classes.n_problems))
+            shares = calibration.of_classes(classes, p)
+            scores.append(1.0 - shares[np.arange(len(shares)), classes.codes(y[some])])
     return np.concatenate(scores)
+
+
+class _Half:
+    """Every second held-out row of a run, from the first or the second on; see `targets.held_out.HeldOut`."""
+
+    def __init__(self, held: HeldOut, first: int) -> None:
+        self._held, self._first, self.sizes = held, first, held.sizes
+
+    def cell(self, index: int) -> tuple[NDArray[np.floating[Any]], NDArray[np.float64], NDArray[np.float64]]:
+        """Values (problems, n), labels (n,), and 0 for rows of the other half."""
+        values, y, count = self._held.cell(index)
+        return values, y, np.where(np.arange(len(y)) % 2 == self._first, count, 0.0)
 
 
 class HeldValues:

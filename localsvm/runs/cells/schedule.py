@@ -139,6 +139,7 @@ class CellTrainer:
             mates=None if cells.mates is None else cells.mates.handle(),
             fit=self.fit,
             holds=self.holds,
+            sharp=self.config.probability or self.config.coverage is not None,
             search=Search(self.config.grid),
         )
 

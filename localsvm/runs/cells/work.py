@@ -98,6 +98,7 @@ class RunInputs:
     mates : (n,) int64 numbers that rows have in common which stay together; None where the user does not say so.
     fit : whether cells are trained, or only cross-validated.
     holds : whether held-out values are kept, and one point is cross-validated for their sake.
+    sharp : whether these are solved for as exactly as a model is.
     """
 
     method: Method
@@ -112,6 +113,7 @@ class RunInputs:
     fresh: Handle | None = None
     fit: bool = True
     holds: bool = False
+    sharp: bool = False
     search: Search = field(default_factory=Search)
     mates: Handle | None = None
 
@@ -201,6 +203,7 @@ class WorkUnit:
                 scores = yield from self._searched(selection)
             if scores is not None:
                 scores = selection.complete(scores, inputs.search)
+                scores = selection.sharpened(scores) if inputs.sharp else scores
             chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)

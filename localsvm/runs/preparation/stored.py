@@ -61,12 +61,11 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
     check_coarse(config.coarse_size, model.partition[1])
+    least = 0 if config.of_values else 2
+    check("", {"labels": floats64("classes", least=least)}, {"labels": model.labels}, {})
     classes = len(model.labels)
-    if config.of_values:
-        if classes or "values" not in model.config:
-            raise Unsound("/@config: the option loss is one of values, and the model is not")
-    else:
-        check("", {"labels": floats64("classes", least=2)}, {"labels": model.labels}, {})
+    if config.of_values != ("values" in model.config) or (config.of_values and classes):
+        raise Unsound("/@config: the option loss does not fit the labels or values of the model")
     if np.any(np.diff(model.labels) <= 0):
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
