@@ -34,7 +34,8 @@ struct lsvm_coef_terms {
 
 /* Part of row i in the duality gap at the gradient g = y_i - (Kb)_i: C_i loss - (b_i g - term) >= 0, C_i loss being
  * the largest a g - term of a over the box. */
-static inline double lsvm_coef_gap(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double b, double g)
+static inline double lsvm_coef_gap(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double b,
+                                   double g)
 {
     const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
     const double d = over > 0 ? terms->plus[i] : terms->minus[i], own = b > 0 ? terms->plus[i] : terms->minus[i];

@@ -66,8 +66,7 @@ static inline struct NAME(best)
     SMO_FIND(block, end, best, NAME(sided_gain)(r, i, *(VREAL *)(r->g + i)));
 }
 
-static inline struct NAME(best)
-    NAME(sided_partner)(const struct NAME(sided) * r, const REAL *ki, REAL t, REAL follow)
+static inline struct NAME(best) NAME(sided_partner)(const struct NAME(sided) * r, const REAL *ki, REAL t, REAL follow)
 {
     REAL best = 0;
     int64_t block = 0;
@@ -117,8 +116,8 @@ static inline double NAME(sided_move)(const struct NAME(sided) * r, const struct
 static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance)
 {
     REAL *extra = s->terms;
-    const struct NAME(sided) sided = {p->k, s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n,
-                                      p->n, p->ld};
+    const struct NAME(sided)
+        sided = {p->k, s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n, p->n, p->ld};
     const struct NAME(sided) *r = &sided;
     for (int64_t i = 0; i < p->n; i++)
         NAME(enter)(r, p, s, i);

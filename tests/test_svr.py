@@ -188,7 +188,7 @@ def test_the_model_is_that_of_the_command_line(options: dict[str, Any], flags: t
     write(tmp_path / "rows", X, Y)
     write(tmp_path / "test", TEST, TRUTH)
     model = LocalSVR(**options).fit(X, Y)
-    invoke("train", "-q", "--loss", model.loss, *flags, tmp_path / "rows", tmp_path / "m.h5")
+    invoke("train", "-q", "-j", 1, "--loss", model.loss, *flags, tmp_path / "rows", tmp_path / "m.h5")
     loaded = localsvm.load(tmp_path / "m.h5")
     assert type(loaded) is LocalSVR and loaded.loss == model.loss
     assert_array_equal(loaded.predict(TEST), model.predict(TEST))
