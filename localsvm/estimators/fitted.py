@@ -14,6 +14,7 @@ from localsvm.errors import ModelError
 from localsvm.features.metric import Metric
 from localsvm.runs.predict import LocalModel
 from localsvm.store.container import Image
+from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]
 LONGEST_NAME = 1 << 20  # bytes of a class: each takes as many as the dtype in a file says
@@ -105,8 +106,8 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     if (planes := method.hyperplanes(state, chain.mapped_columns)) is None:
         raise KeyError("coef_: it is not linear")
     weights, offsets = planes
-    problem = state["model_problem"]
-    problems = range(model.target.n_problems)
+    problem, target = state["model_problem"], model.target
+    problems = range(target.answers)
     weights, offsets = (np.stack([v[problem == p].mean(axis=0) for p in problems]) for v in (weights, offsets))
     if isinstance(chain.metric, Metric):  # members, which have several, are several cells
         values = chain.metric.values
@@ -117,6 +118,8 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
         offsets = offsets - weights @ scaling.offset
     if chain.origin.values is not None:
         offsets = offsets - weights @ chain.origin.values
+    if isinstance(target, Regression):
+        weights, offsets = weights * target.deviation, offsets * target.deviation + target.training.mean
     return _spread(weights, chain.columns.kept, chain.width), offsets
 
 

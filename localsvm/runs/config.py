@@ -104,8 +104,6 @@ class TrainingConfig:
     coverage: float | None = None
 
     def __post_init__(self) -> None:
-        if self.coverage is not None and not self.of_values:
-            object.__setattr__(self, "probability", True)
         self._check_choices()
         self._check_values()
         self._check_numbers()
@@ -139,6 +137,11 @@ class TrainingConfig:
     def of_values(self) -> bool:
         """True where values are predicted, False for classes: the loss says it."""
         return bool(self.method.value_losses)
+
+    @property
+    def calibrates(self) -> bool:
+        """True where the model has probabilities: they are asked for, or its sets of labels are made of them."""
+        return self.probability or (self.coverage is not None and not self.of_values)
 
     @property
     def _scores(self) -> tuple[str, ...]:

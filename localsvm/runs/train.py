@@ -157,7 +157,7 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
     """Calibration, which makes probabilities of decision values; None where none are wanted."""
-    if not prepared.config.probability:
+    if not prepared.config.calibrates:
         return None
     from localsvm.targets.calibrating import calibrate  # which takes long to import
 
@@ -169,7 +169,9 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
     """Margins that make answers cover the truth; None where no coverage is asked for."""
     if prepared.config.coverage is None:
         return None
-    return Coverage.of(outside(prepared.target, trained.held(journal)), prepared.config.coverage)
+    scores, weight = outside(prepared.target, trained.held(journal))
+    repeats = len(prepared.cells.names_by_repeat(trained.names))
+    return Coverage.of(scores, prepared.config.coverage, weight / repeats)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:

@@ -2,7 +2,7 @@
 
 Members are selected greedily with replacement: of all members the one is added whose value lowers the loss of the mean
 the most (Caruana, Niculescu-Mizil, Crew and Ksikes: Ensemble selection from libraries of models. ICML 2004). The loss
-is the mean squared hinge of the binary problems, or of values the mean square of the errors.
+is the mean squared hinge of the binary problems, or of values that which scores them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Loss = Callable[[Floats, Floats, Floats], float]
 PICKS = 20  # the weights are multiples of one in so many
 LEAST_ROWS = 500  # that choose weights: fewer would learn them by heart
 
 
 def member_weights(
-    values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64], of_values: bool = False
+    values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64], loss: Loss | None = None
 ) -> Floats | None:
     """Weights (members,) of the values, whose sum is 1; None where equal ones are as good, or rows are few.
 
@@ -30,9 +31,9 @@ def member_weights(
     Y : (n, problems) what they should be, of classes -1 or 1; 0 where a row takes no part.
     weight : (n,) of the rows.
     half : (n,) 0 or 1, the half that each row is in.
-    of_values : whether values are predicted, and no classes.
+    loss : of the mean's values (problems, n), with Y and weight; None for the squared hinge, of classes.
     """
-    loss = _square if of_values else _hinge
+    loss = loss or _hinge
     if len(weight) < LEAST_ROWS:
         return None
     equal = np.full(len(values), 1.0 / len(values))
@@ -45,7 +46,7 @@ def member_weights(
     return _selected(loss, values, Y, weight) if gain > 0.0 else None
 
 
-def _selected(loss: Callable[..., float], values: Floats, Y: Floats, weight: Floats) -> Floats:
+def _selected(loss: Loss, values: Floats, Y: Floats, weight: Floats) -> Floats:
     """Weights (members,) after all picks."""
     picks, total = np.zeros(len(values)), np.zeros_like(values[0])
     for count in range(1, PICKS + 1):
@@ -57,11 +58,6 @@ def _selected(loss: Callable[..., float], values: Floats, Y: Floats, weight: Flo
 
 def _mean(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.tensordot(weights, values, 1))
-
-
-def _square(values: Floats, Y: Floats, weight: Floats) -> float:
-    """Sum of the squared errors of values (problems, n)."""
-    return float(np.square(values - Y.T).sum(axis=0) @ weight)
 
 
 def _hinge(values: Floats, Y: Floats, weight: Floats) -> float:

@@ -35,6 +35,7 @@ MANY_PASSES = 12
 MAX_PASSES = 1000
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
+LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
 
 
@@ -148,14 +149,15 @@ def solve(
     a, f = _begun(systems, known)
     rho = systems.y - f * systems.mask - systems.ridge * a
     direction, size = np.zeros_like(a), np.ones(m)
+    least = np.full(m, np.inf)
     for passes in range(MAX_PASSES + 1):
         # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
-        done = _dot(rho / systems.ridge, rho) <= tolerance * _dot(systems.ridge * a, a)
-        if done.any():
-            ended, left = some[done], np.flatnonzero(~done)
-            out.a[ended], out.f[ended], out.passes[ended], out.converged[ended] = a[done], f[done], passes, True
+        excess = _dot(rho / systems.ridge, rho)
+        done = excess <= tolerance * _dot(systems.ridge * a, a)
+        left = _left(out, some, (a, f), (excess, least), done, passes)
+        if len(left) < len(some):
             some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
-            direction, size = direction[left], size[left]
+            direction, size, least = direction[left], size[left], least[left]
         if not len(some) or passes == MAX_PASSES:
             break
         z = landmarks.apply(systems, rho)
@@ -165,13 +167,31 @@ def solve(
         direction = z + share[:, None].astype(np.float32) * direction
         image = product(direction)
         curvature = _dot(direction, image) + _dot(systems.ridge * direction, direction)
-        step = (size / np.maximum(curvature, TINY))[:, None].astype(np.float32)
+        least[curvature <= 0.0] = -np.inf  # lost: rounding has made the kernel with a tiny ridge indefinite
+        step = np.where(curvature > 0.0, size / np.maximum(curvature, TINY), 0.0)[:, None].astype(np.float32)
         a = a + step * direction
         f = product(a) if passes % RENEWED == RENEWED - 1 else f + step * image
         rho = systems.y - f * systems.mask - systems.ridge * a
         beat(passes)
-    out.a[some], out.f[some], out.passes[some] = a, f, MAX_PASSES
     return out
+
+
+def _left(
+    out: Solved, some: NDArray[np.intp], at: tuple[Singles, Singles], residual: tuple[Floats, Floats],
+    done: NDArray[np.bool_], passes: int,
+) -> NDArray[np.intp]:  # fmt: skip
+    """Keep what is done and what is best so far of some systems; which of them (k,) are neither done nor lost.
+
+    residual : (m,) of each system, and the least one so far, which is brought up to date.
+    """
+    excess, least = residual
+    lost = ~(excess <= LOST * least)
+    np.minimum(least, excess, out=least)
+    kept = done | (excess <= least)
+    for values, own in zip((out.a, out.f), at, strict=True):
+        values[some[kept]] = own[kept]
+    out.converged[some[done]], out.passes[some] = True, passes
+    return np.flatnonzero(~(done | lost))
 
 
 def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[Singles, Singles]:

@@ -64,6 +64,11 @@ class Target(ABC):
         """Number of problems in which a row takes part."""
 
     @property
+    def answers(self) -> int:
+        """Number of the first problems, which make the answers; more may make intervals."""
+        return self.n_problems
+
+    @property
     def choices(self) -> int:
         """Number of points of a grid that are chosen: 1 for all problems together, or one for each of them."""
         return 1

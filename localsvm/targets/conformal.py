@@ -1,7 +1,8 @@
 """Intervals and sets of labels that promise a coverage, by held-out values: split conformal prediction.
 
 A score says how far a row's truth is from its answer. With n held-out rows, Q is the ceil(c (n + 1))-th smallest of
-their scores; answers within Q hold the truth of a new row with a probability of c at least, if it comes from where they
+their scores, where a row that stands for several counts as often; answers
+within Q hold the truth of a new row with a probability of c at least, if it comes from where they
 came (Vovk, Gammerman and Shafer 2005). Of values the score is how far outside of two quantiles the value is,
 
     max(low(x) - y, y - high(x)),    the interval [low(x) - Q, high(x) + Q]    (Romano, Patterson and Candes 2019),
@@ -27,6 +28,7 @@ from localsvm.naming import opt
 Values = NDArray[np.float64]
 LEVELS = (*(k / 100 for k in range(50, 100)), 0.995, 0.999)  # coverages that a model can promise
 KIND = "conformal"
+ROUNDING = 1e-9  # of a rank, as a share of the rows
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,23 @@ class Coverage:
     margins: Values
 
     @classmethod
-    def of(cls, scores: Values, asked: float) -> Self:
+    def of(cls, scores: Values, asked: float, weight: Values | None = None) -> Self:
         """Margins by the scores of held-out rows (n,); those of the levels that so many rows can promise.
 
-        DataError where they cannot promise what is asked for.
+        weight (n,): how many rows each score stands for; None for one. DataError where they cannot promise what is
+        asked for.
         """
-        ordered, n = np.sort(scores), len(scores)
-        levels = sorted({*LEVELS, asked})
-        rank = {level: int(np.ceil(level * (n + 1) - 1e-9)) for level in levels}
-        if rank[asked] > n:
-            raise DataError(f"{n} held-out rows cannot promise {opt.coverage(asked)}: give more rows, or a smaller one")
-        kept = [level for level in levels if rank[level] <= n]
-        return cls(np.asarray(kept), np.asarray([ordered[rank[level] - 1] for level in kept]))
+        order = np.argsort(scores, kind="stable")
+        up_to = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
+        n = float(up_to[-1]) if len(up_to) else 0.0
+        levels = np.asarray(sorted({*LEVELS, asked}))
+        rank = levels * (n + 1.0) - ROUNDING * (n + 1.0)
+        if rank[levels == asked][0] > n:
+            raise DataError(
+                f"{n:g} held-out rows cannot promise {opt.coverage(asked)}: give more rows, or a smaller one"
+            )
+        place = np.searchsorted(up_to, rank[rank <= n])
+        return cls(levels[rank <= n], scores[order[place]])
 
     @classmethod
     def from_state(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:

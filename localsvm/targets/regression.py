@@ -147,6 +147,11 @@ class Regression(Target):
         losses = self.losses[: self.answers]
         return np.stack([self._scored(loss, y - answers[:, p]) for p, loss in enumerate(losses)], axis=1)
 
+    def total(self, values: Values, Y: Values, weight: Values) -> float:
+        """The score's loss of standardised answers (answers, n) for values Y (n, answers), with weights, summed."""
+        losses = [self._scored(loss, y - f) for loss, y, f in zip(self.losses, Y.T, values, strict=False)]
+        return float(np.sum(losses, axis=0) @ weight)
+
     @property
     def score_of_values(self) -> str:
         """The score."""

@@ -6,6 +6,7 @@ localsvm/targets/losses.py; c is the best constant. See localsvm/methods/kernel/
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -20,10 +21,6 @@ from localsvm.targets.loss_names import LEAST_SQUARES, LEVELLED, LOSSES, QUANTIL
 
 if TYPE_CHECKING:
     from localsvm.targets.losses import Loss
-
-if TYPE_CHECKING:
-    pass
-
 
 MOST_LEVELS = 64
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
@@ -50,6 +47,8 @@ class ValueOptions(KernelMethod):
             raise OptionError(
                 f"{opt.epsilon} is for {', '.join(map(str, map(opt.loss, WITH_EPSILON)))}; give one of them"
             )
+        if not all(0.0 < value < math.inf for value in self.epsilon):
+            raise OptionError(f"{opt.epsilon} takes finite numbers above 0")
         default = next(field.default for field in fields(self) if field.name == "offset")
         if self.loss in LOSSES and self.offset and not default:
             raise OptionError(
@@ -71,6 +70,11 @@ class ValueOptions(KernelMethod):
     def further(self) -> tuple[int, int]:
         """Some for values, which a learned metric may leave with little noise: narrower kernels and larger costs."""
         return FURTHER if self.loss in LOSSES else (0, 0)
+
+    @property
+    def whole_rows(self) -> int:
+        """The most rows of a cell whose kernel is held whole; SMO of values takes no other."""
+        return WHOLE_ROWS if self.loss in LOSSES else super().whole_rows
 
     @property
     def by_gradients(self) -> bool:

@@ -15,6 +15,7 @@ from localsvm.runs.cells.records import Record, unpack
 from localsvm.runs.config import TrainingConfig
 from localsvm.selection.averaging import member_weights
 from localsvm.targets.base import Target
+from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -60,7 +61,8 @@ def averaged(
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
     halves = folds_of_groups(strata, 2, rng, held.mates)
-    weights = member_weights(held.values, Y, held.weight, halves, target.score_of_values is not None)
+    answers, loss = target.answers, target.total if isinstance(target, Regression) else None
+    weights = member_weights(held.values[:, :answers], Y[:, :answers], held.weight, halves, loss)
     equal = np.full(len(repeats), 1.0 / len(repeats))
     mean = np.tensordot(equal if weights is None else weights, held.values, 1)
     wrong, mass = target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight)

@@ -16,18 +16,22 @@ from localsvm.targets.held_out import HeldOut
 from localsvm.targets.regression import Regression
 
 
-def outside(target: Target, held: HeldOut) -> NDArray[np.float64]:
+def outside(target: Target, held: HeldOut) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Scores (n,) of the held-out rows that neither learned nor chose the metric: see `targets.conformal`.
+
+    The second array (n,) says how many rows each score stands for.
 
     Probabilities that score one half of the rows are calibrated by the other half: what was calibrated by a row knows
     its label a little.
     """
     if isinstance(target, Regression):
-        cells = (held.cell(i) for i in range(len(held.sizes)))
-        return np.concatenate([target.outside(f.T.astype(np.float64), y)[count > 0] for f, y, count in cells])
+        cells = [held.cell(i) for i in range(len(held.sizes))]
+        every = np.concatenate([target.outside(f.T.astype(np.float64), y) for f, y, _ in cells])
+        counts = np.concatenate([count for _, _, count in cells])
+        return every[counts > 0], counts[counts > 0]
     from localsvm.targets.calibrating import calibrate  # takes long to import
 
-    classes, scores = classes_of(target), []
+    classes, scores, weight = classes_of(target), [], []
     for half in (0, 1):
         calibration, others = calibrate(classes, _Half(held, half)), _Half(held, 1 - half)
         for i in range(len(held.sizes)):
@@ -36,7 +40,8 @@ def outside(target: Target, held: HeldOut) -> NDArray[np.float64]:
             p = calibration.in_cell(classes, i).combine(decisions[some], np.arange(classes.n_problems))
             shares = calibration.of_classes(classes, p)
             scores.append(1.0 - shares[np.arange(len(shares)), classes.codes(y[some])])
-    return np.concatenate(scores)
+            weight.append(count[some])
+    return np.concatenate(scores), np.concatenate(weight)
 
 
 class _Half:

@@ -231,7 +231,7 @@ class WorkUnit:
     def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
         picks = scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)]
-        at = picks[len(picks) // 2].best
+        at = picks[min(len(picks), cell.target.answers) // 2].best
         cost = float(costs[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))
         report = CellReport(cell.rows, seconds, fitted.report, points=grid.n_points, chosen=chosen)

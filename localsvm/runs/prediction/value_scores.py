@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localsvm.targets.regression import Regression
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted
+
+
+Values = NDArray[np.float64]
 
 
 @dataclass
@@ -49,6 +54,10 @@ class ValueScore:
             low, high = block.intervals[known].T
             self.intervals, self.width = self.intervals + len(y), self.width + float((high - low).sum())
             self.covered += int(np.count_nonzero((low <= y) & (y <= high)))
+        self._sum(answers, y, f, d)
+
+    @np.errstate(over="ignore")
+    def _sum(self, answers: Values, y: Values, f: Values, d: Values) -> None:
         self.losses = self.losses + self.target.scores(answers, y).sum(axis=0)
         self.squares = self.squares + np.square(d - f).sum(axis=0)
         self.below = self.below + (y[:, None] <= answers).sum(axis=0)
@@ -68,9 +77,9 @@ class ValueScore:
         report: dict[str, Any] = {
             "total": self.total,
             "score": self.target.score,
-            "loss": (self.losses / rows).tolist(),
+            "loss": _finite(self.losses / rows),
         }
-        report |= {"mean_squared_error": (self.squares / rows).tolist()}
+        report |= {"mean_squared_error": _finite(self.squares / rows)}
         report |= {"squared_correlation": [self.correlation(p) for p in range(len(self.squares))]}
         if self.intervals:
             report |= {"covered": self.covered, "mean_width": self.width / self.intervals}
@@ -82,5 +91,10 @@ class ValueScore:
     def correlation(self, problem: int = 0) -> float | None:
         """The squared correlation coefficient, as svm-predict has it; None where all values or answers are equal."""
         n, (f, ff, yf, y, yy) = self.total, self.moments[:, problem].tolist()
-        both = (n * ff - f * f) * (n * yy - y * y)
-        return (n * yf - f * y) ** 2 / both if both > 0.0 else None
+        both, joint = (n * ff - f * f) * (n * yy - y * y), n * yf - f * y
+        return joint * joint / both if both > 0.0 and math.isfinite(both + joint * joint) else None
+
+
+def _finite(values: Values) -> list[float | None]:
+    """Numbers for JSON, which has no infinite ones: None for these."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]

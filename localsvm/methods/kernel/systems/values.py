@@ -133,8 +133,9 @@ class ValueSystem(System):
         return [solved[i] for i in range(len(jobs))]
 
     def _rows(self, job: Job) -> _Rows:
-        weight, y = self.cell.training_weight(job.fold), self.cell.Y[:, job.problem]
-        if not weight.any():  # of one row, which the fold holds out
+        weight = self.cell.training_weight(job.fold)
+        y = np.ascontiguousarray(self.cell.Y[:, job.problem])  # so that sums do not depend on the number of problems
+        if not weight.any():  # the cell has one row, which the fold holds out
             return _Rows(np.zeros(self.n), weight, float(y.mean()) if job.fold == WHOLE else 0.0)
         constant = self.losses[job.problem].constant(y, weight)
         return _Rows(np.where(weight > 0.0, y - constant, 0.0), weight, constant)
