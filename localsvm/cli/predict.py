@@ -20,9 +20,9 @@ from localsvm.cli.value_types import Group, ZeroOrOne
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from localsvm.runs.predict import LocalModel, Predicted
+    from localsvm.runs.predict import LocalModel
     from localsvm.runs.prediction.parts import Collected
     from localsvm.runs.prediction.scores import ProbabilityScores
     from localsvm.runs.prediction.table_rows import TableRows
@@ -120,30 +120,20 @@ def predict(
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
-    _check_columns(decision_values, probability, report, force)
-    if coverage is not None and (decision_values or probability):
-        other = "-b 1" if probability else "--decision-values"
-        raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")
+    asked = probability, coverage
+    _check_columns(decision_values, asked, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
+        _check_asked(model, model_file, asked)
         of_values = model.target.score_of_values is not None
-        _check_of_classes(of_values, model_file)
-        if probability:
-            model.calibrated()
-        if coverage is not None:
-            model.covering().margin(coverage)
-        lines = _lines(output, output_format, table, decision_values, probability, classes, of_values)
-        lines = partial(lines, coverage=coverage is not None)
+        lines = _lines(output, output_format, table, decision_values, asked, classes, of_values)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            asked = probability, coverage
             cluster.predict(url, test_file, model_file, output, lines, asked, said, zero_based, force, table)
         else:
-            with text_output(output, force) as out:
-                takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
-                _predict(model, test_file, said, (probability, coverage), takers)
+            _predict_here(model, test_file, (output, force), lines, said, asked, scores)
     if scores:
         _write_report(str(report), scores, force)
     if not quiet:
@@ -153,13 +143,13 @@ def predict(
 
 
 def _lines(
-    output: str | None, form: str | None, table: TableRows | None, decision_values: bool, probabilities: bool,
-    classes: Any, of_values: bool,
+    output: str | None, form: str | None, table: TableRows | None, decision_values: bool,
+    asked: tuple[bool, float | None], classes: Any, of_values: bool,
 ) -> Callable[..., Any]:  # fmt: skip
     """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, Any] = {"coverage": asked[1] is not None}
     if not of_values:
-        columns = {"decision_values": decision_values, "probabilities": probabilities, "classes": classes}
+        columns |= {"decision_values": decision_values, "probabilities": asked[0], "classes": classes}
     if table is None and form == "csv":
         raise click.UsageError("--format csv is for models of tables, and this model was trained on LIBSVM text.")
     if table is not None and (form or ("csv" if is_delimited(output) else "libsvm")) == "csv":
@@ -196,20 +186,22 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
         click.echo(text, err=True)
 
 
-def _predict(
-    model: LocalModel, file: str, said: Collected, asked: tuple[bool, float | None],
-    takers: Sequence[Callable[[Predicted], None]],
+def _predict_here(
+    model: LocalModel, file: str, output: tuple[str | None, bool], lines: Callable[..., Any], said: Collected,
+    asked: tuple[bool, float | None], scores: ProbabilityScores | None,
 ) -> None:  # fmt: skip
-    """Predict a file block by block; each of the takers is called with the predictions of each block.
+    """Predict a file block by block, on this machine, and write and score each.
 
-    asked : whether probabilities are, and which coverage.
+    output : the file, and whether it may be there. asked : whether probabilities are, and which coverage.
     """
     probability, coverage = asked
     indices = said.indices
-    blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=said.notes)
-    for block in model.predict_blocks(indices.seen(blocks), probability, coverage=coverage):
-        for take in takers:
-            take(block)
+    with text_output(*output) as out:
+        takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
+        blocks = model.read(file, zero_based=indices.zero_based, tell=indices.count, notes=said.notes)
+        for block in model.predict_blocks(indices.seen(blocks), probability, coverage=coverage):
+            for take in takers:
+                take(block)
 
 
 def _check_files(
@@ -234,18 +226,30 @@ def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:
     score_report.write(folder, scores, force)
 
 
-def _check_of_classes(of_values: bool, model_file: str) -> None:
-    """Raise UsageError for an option of classes and a model of values."""
+def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | None]) -> None:
+    """Raise UsageError for an option of classes and a model of values, or for what the model was not trained for."""
+    probability, coverage = asked
+    of_values = model.target.score_of_values is not None
     params = click.get_current_context().params
     given = [name for name in ("decision_values", "probability", "confusion") if params[name]]
     if of_values and given:
         flag = "-b 1" if given[0] == "probability" else f"--{given[0].replace('_', '-')}"
         raise click.UsageError(f"{flag} is for classes, and {model_file} predicts values; leave it out.")
+    if probability:
+        model.calibrated()
+    if coverage is not None:
+        model.covering().margin(coverage)
 
 
-def _check_columns(decision_values: bool, probability: bool, report: str | None, force: bool) -> None:
+def _check_columns(
+    decision_values: bool, asked: tuple[bool, float | None], report: str | None, force: bool
+) -> None:  # fmt: skip
     from localsvm.cli import score_report
 
+    probability, coverage = asked
+    if coverage is not None and (decision_values or probability):
+        other = "-b 1" if probability else "--decision-values"
+        raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")
     if decision_values and probability:
         raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
     if report is not None and not probability:

@@ -81,16 +81,10 @@ class Validation:
 
 
 def cross_validate(
-    source: Dataset | Engine,
-    config: TrainingConfig,
-    *,
-    jobs: int = 1,
-    memory: int | None = None,
-    partition_file: str | None = None,
-    given: Given | None = None,
-    observer: Observer | None = None,
+    source: Dataset | Engine, config: TrainingConfig, *, jobs: int = 1, memory: int | None = None,
+    partition_file: str | None = None, given: Given | None = None, observer: Observer | None = None,
     pool: PoolFactory = LocalPool,
-) -> Validation:
+) -> Validation:  # fmt: skip
     """Select as a training run does, over the whole grid; parameters and errors are those of `runs.train.train`."""
     observer = observer or Silent()
     clock = Clock(observer)

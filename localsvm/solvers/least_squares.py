@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,12 @@ class Solved:
     f: Singles
     passes: NDArray[np.int64]
     converged: NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, systems: Systems) -> Self:
+        """Coefficients of 0."""
+        m, nothing = len(systems.y), np.zeros_like(systems.y)
+        return cls(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
 
 
 def places(n: int, most: int = LANDMARKS) -> NDArray[np.intp]:
@@ -142,19 +149,13 @@ def solve(
     known : solutions of systems that differ by their ridges alone, (a, f) as in `Solved`; what is best of their span is
         where the search begins.
     """
-    m = len(systems.y)
-    nothing = np.zeros_like(systems.y)
-    out = Solved(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
-    some = np.arange(m)
+    out, some, least = Solved.none(systems), np.arange(len(systems.y)), np.full(len(systems.y), np.inf)
     a, f = _begun(systems, known)
     rho = systems.y - f * systems.mask - systems.ridge * a
-    direction, size = np.zeros_like(a), np.ones(m)
-    least = np.full(m, np.inf)
+    direction, size = np.zeros_like(a), np.ones(len(a))
     for passes in range(MAX_PASSES + 1):
-        # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
-        excess = _dot(rho / systems.ridge, rho)
-        done = excess <= tolerance * _dot(systems.ridge * a, a)
-        left = _left(out, some, (a, f), (excess, least), done, passes)
+        left = _left(out, some, systems, (a, f, rho), least, tolerance)
+        out.passes[some] = passes
         if len(left) < len(some):
             some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
             direction, size, least = direction[left], size[left], least[left]
@@ -166,9 +167,7 @@ def solve(
         share = np.zeros(len(some)) if passes % RENEWED == 0 else size / np.maximum(before, TINY)
         direction = z + share[:, None].astype(np.float32) * direction
         image = product(direction)
-        curvature = _dot(direction, image) + _dot(systems.ridge * direction, direction)
-        least[curvature <= 0.0] = -np.inf  # lost: rounding has made the kernel with a tiny ridge indefinite
-        step = np.where(curvature > 0.0, size / np.maximum(curvature, TINY), 0.0)[:, None].astype(np.float32)
+        step = _step(systems, direction, image, size, least)
         a = a + step * direction
         f = product(a) if passes % RENEWED == RENEWED - 1 else f + step * image
         rho = systems.y - f * systems.mask - systems.ridge * a
@@ -177,21 +176,28 @@ def solve(
 
 
 def _left(
-    out: Solved, some: NDArray[np.intp], at: tuple[Singles, Singles], residual: tuple[Floats, Floats],
-    done: NDArray[np.bool_], passes: int,
+    out: Solved, some: NDArray[np.intp], systems: Systems, at: tuple[Singles, Singles, Singles], least: Floats,
+    tolerance: float,
 ) -> NDArray[np.intp]:  # fmt: skip
     """Keep what is done and what is best so far of some systems; which of them (k,) are neither done nor lost.
 
-    residual : (m,) of each system, and the least one so far, which is brought up to date.
+    at : (a, f, rho), each (m, n).
+    least : (m,) the least residual of each system so far, which is brought up to date.
     """
-    excess, least = residual
-    lost = ~(excess <= LOST * least)
+    a, f, rho = at
+    excess = _dot(rho / systems.ridge, rho)  # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
+    done, lost = excess <= tolerance * _dot(systems.ridge * a, a), ~(excess <= LOST * least)
     np.minimum(least, excess, out=least)
     kept = done | (excess <= least)
-    for values, own in zip((out.a, out.f), at, strict=True):
-        values[some[kept]] = own[kept]
-    out.converged[some[done]], out.passes[some] = True, passes
+    out.a[some[kept]], out.f[some[kept]], out.converged[some[done]] = a[kept], f[kept], True
     return np.flatnonzero(~(done | lost))
+
+
+def _step(systems: Systems, direction: Singles, image: Singles, size: Floats, least: Floats) -> Singles:
+    """Lengths (m, 1) of the steps; a system without curvature, which rounding has made indefinite, is lost."""
+    curvature = _dot(direction, image) + _dot(systems.ridge * direction, direction)
+    least[curvature <= 0.0] = -np.inf
+    return np.where(curvature > 0.0, size / np.maximum(curvature, TINY), 0.0)[:, None].astype(np.float32)
 
 
 def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[Singles, Singles]:

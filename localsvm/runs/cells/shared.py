@@ -93,8 +93,7 @@ def shared_cells(
 
     target : says by what the rows of a cell are dealt out.
     fresh : (n,) the rows that say what the error is; None where all do.
-    mates : rows that the user wants to stay together. Where all rows of a cell do, its folds are of single rows, and no
-    row says what the error is.
+    mates : rows that stay together. Where all of a cell do, its folds are of single rows, and none tells the error.
 
     DataError where a cell, of a partition file, has only rows of weight 0.
     """
