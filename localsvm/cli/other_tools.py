@@ -45,9 +45,9 @@ SOLVERS = {
     "2": "LIBLINEAR's 2 is -m linear --loss squared -s primal; LIBSVM's 2, one-class SVM, is not available",
     "3": "LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive, with its -p; LIBLINEAR's 3 is -m linear -s sdca",
     "4": "nu-SVR is not available; LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive",
-    "11": "LIBLINEAR's 11 is --loss squared-epsilon-insensitive -t linear, with its -p",
-    "12": "LIBLINEAR's 12 is --loss squared-epsilon-insensitive -t linear, with its -p",
-    "13": "LIBLINEAR's 13 is --loss epsilon-insensitive -t linear, with its -p",
+    "11": "LIBLINEAR's 11 is --loss squared-epsilon-insensitive -t linear --scale zscore, with its -p",
+    "12": "LIBLINEAR's 12 is --loss squared-epsilon-insensitive -t linear --scale zscore, with its -p",
+    "13": "LIBLINEAR's 13 is --loss epsilon-insensitive -t linear --scale zscore, with its -p",
 }
 NAMES = {"kernel": KERNELS, "partition": PARTITIONS, "solver": SOLVERS}
 METHOD = "-m is the method here; LIBSVM's cache size has no counterpart (--memory bounds the whole run)"
