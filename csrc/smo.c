@@ -163,17 +163,26 @@ static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm
     }
 }
 
+/* A new state at b, with these bounds; LSVM_OK or LSVM_NO_MEMORY. */
+static int begin(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *lo, const double *hi,
+                 const double *b)
+{
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    if (lsvm_smo_state_new(p, s))
+        return LSVM_NO_MEMORY;
+    memcpy(s->b, b, bytes);
+    memcpy(s->lo, lo, bytes);
+    memcpy(s->hi, hi, bytes);
+    return LSVM_OK;
+}
+
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report)
 {
     struct lsvm_smo_state s;
-    const size_t bytes = (size_t)p->n * sizeof(double);
-    int code = lsvm_smo_state_new(p, &s);
+    int code = begin(p, &s, lo, hi, b);
     if (code)
         return code;
-    memcpy(s.b, b, bytes);
-    memcpy(s.lo, lo, bytes);
-    memcpy(s.hi, hi, bytes);
     const double wanted = loop_tolerance(p, &s, tolerance);
     double asked = wanted;
     lsvm_smo_multiply(ops, p, s.b, f);
@@ -187,7 +196,7 @@ int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const d
         if (report->converged || s.iterations >= p->max_iterations)
             break;
     }
-    memcpy(b, s.b, bytes);
+    memcpy(b, s.b, (size_t)p->n * sizeof(double));
 out:
     lsvm_smo_state_free(&s);
     return code;
@@ -203,20 +212,16 @@ int lsvm_smo_continue(const struct lsvm_ops *ops, const struct lsvm_smo *p, cons
                       double tolerance, double *b, double *f, struct lsvm_report *report)
 {
     struct lsvm_smo_state s;
-    const size_t bytes = (size_t)p->n * sizeof(double);
-    int code = lsvm_smo_state_new(p, &s);
+    int code = begin(p, &s, lo, hi, b);
     if (code)
         return code;
-    memcpy(s.b, b, bytes);
-    memcpy(s.lo, lo, bytes);
-    memcpy(s.hi, hi, bytes);
     code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), f);
     if (code)
         goto out;
     current_f(p, &s, f);
     evaluate(p, &s, f, report);
     report->converged = s.converged;
-    memcpy(b, s.b, bytes);
+    memcpy(b, s.b, (size_t)p->n * sizeof(double));
 out:
     lsvm_smo_state_free(&s);
     return code;

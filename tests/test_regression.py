@@ -155,7 +155,7 @@ def test_the_tally_of_blocks_is_that_of_all_rows() -> None:
 def test_the_score_fits_the_loss() -> None:
     expected = {LEAST_SQUARES: "mse", QUANTILE: "pinball", EXPECTILE: "expectile", ABSOLUTE: "mae"}
     expected |= {INSENSITIVE: "mae", SQUARED_INSENSITIVE: "mse", HUBER: "mae"}
-    assert {name: Regression((Loss(name),), PLANE).score for name in LOSSES} == expected
+    assert {name: Regression((Loss(name),), PLANE).score_of_values for name in LOSSES} == expected
     r = np.asarray([[-2.0], [3.0]])
     found = Regression((Loss(EXPECTILE, 0.9),), PLANE).scores(40.0 - r, np.full(2, 40.0))
     assert_allclose(found, [[0.1 * 4.0], [0.9 * 9.0]])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from localsvm.cli.reporting import Name, accuracy_text, label_text, names_of, problem_text, recalls_text
+from localsvm.cli.value_lines import covered_text
 
 if TYPE_CHECKING:
     from localsvm.runs.predict import Predicted, Score
@@ -109,8 +110,8 @@ def score_text(score: Score, name: Name = label_text) -> str:
     scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
     covered = ""
     if score.sets:
-        share = f"{score.covered / score.sets:.2%} ({score.covered:,}/{score.sets:,})"
-        covered = f"\nCoverage = {share}, {score.set_labels / score.sets:.3g} labels a set in the mean"
+        size = f"{score.set_labels / score.sets:.3g} labels a set in the mean"
+        covered = f"\n{covered_text(score.covered, score.sets)}, {size}"
     return (
         accuracy_text(score.right, score.total)
         + covered

@@ -83,9 +83,8 @@ def value_score_text(score: ValueScore) -> str:
     report, levels = score.as_dict(), levels_of(score.target)
     covered = ""
     if score.intervals:
-        share = f"{score.covered / score.intervals:.2%} ({score.covered:,}/{score.intervals:,})"
-        covered = f"\nCoverage = {share}, mean width {report['mean_width']:g}"
-    if score.target.score in ("pinball", "expectile"):
+        covered = f"\n{covered_text(score.covered, score.intervals)}, mean width {report['mean_width']:g}"
+    if score.target.score_of_values in ("pinball", "expectile"):
         name = NAMES[report["score"]].capitalize()
         return (
             "\n".join(
@@ -101,6 +100,11 @@ def value_score_text(score: ValueScore) -> str:
         f"Squared correlation coefficient = {math.nan if correlation is None else correlation:g} (regression)"
         f"{mean}{covered}"
     )
+
+
+def covered_text(covered: int, rows: int) -> str:
+    """Text of how many rows' truths are in their intervals or sets."""
+    return f"Coverage = {covered / rows:.2%} ({covered:,}/{rows:,})"
 
 
 def loss_text(score: str, value: float, guessing: float | None = None) -> str:

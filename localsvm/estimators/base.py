@@ -253,12 +253,12 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights (problems, n_features_in_): the decision function is X @ coef_.T + intercept_."""
+        """Weights (problems, n_features_in_): X @ coef_.T + intercept_ is the decision function, or the values."""
         return self._attribute(lambda model: self._signed(hyperplane(model)[0]))
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """Offsets (problems,) of the decision function."""
+        """Offsets (problems,) of the decision function, or of the values."""
         return self._attribute(lambda model: self._signed(hyperplane(model)[1]))
 
     def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -240,8 +240,8 @@ def _equal(values: NDArray[np.float64]) -> bool:
 
 
 def _points(cell: int, result: CellResult, rows: int) -> Iterator[GridPoint]:
+    best = set(map(tuple, np.atleast_2d(result.best).tolist()))
     for i, values in enumerate(result.settings.tolist()):
         setting = tuple(values)
         for c, cost in enumerate(result.costs):
-            best = (i, c) in set(map(tuple, np.atleast_2d(result.best).tolist()))
-            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), best)
+            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), (i, c) in best)

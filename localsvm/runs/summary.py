@@ -74,14 +74,8 @@ class Summary:
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
     """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
-    if target.score_of_values is None:
-        weight = sum(sum(r.weight) for r in reports)
-        return sum(sum(r.wrong) for r in reports) / weight if weight else None
-    held_out = [r for r in reports if r.weight]
-    if not held_out:
-        return None
-    wrong, mass = (np.sum([getattr(r, name) for r in held_out], axis=0) for name in ("wrong", "weight"))
-    return target.error(wrong, mass)
+    totals = _totals(reports)
+    return None if totals is None else target.error(*totals)
 
 
 def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> list[float | None] | None:
@@ -89,11 +83,16 @@ def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> li
 
     The result is None where points are not scored class by class, or nothing was held out.
     """
+    totals = _totals(reports)
+    return None if totals is None else target.recalls(*totals)
+
+
+def _totals(reports: Sequence[CellReport]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Weight (parts,) that all cells decide wrongly, and of all rows; None where nothing was held out."""
     held_out = [r for r in reports if r.weight]
     if not held_out:
         return None
-    mass, wrong = (np.sum([getattr(r, name) for r in held_out], axis=0) for name in ("weight", "wrong"))
-    return target.recalls(wrong, mass)
+    return np.sum([r.wrong for r in held_out], axis=0), np.sum([r.weight for r in held_out], axis=0)
 
 
 def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:

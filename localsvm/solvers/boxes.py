@@ -60,7 +60,7 @@ class Boxes:
         """Coefficients of a solution for the costs before, with those at a bound grown by the ratio to the next."""
         with np.errstate(invalid="ignore"):
             bound = np.where(b > 0.0, cost * dual.high, cost * dual.low)
-        at_bound = np.isfinite(bound) & (np.abs(b) >= np.abs(bound) * (1.0 - 1e-12)) & (b != 0.0)
+        at_bound = np.isfinite(bound) & (np.abs(b) >= np.abs(bound) * (1.0 - ROUNDING)) & (b != 0.0)
         return np.clip(np.where(at_bound, b * ratio, b), self.low, self.high)
 
 

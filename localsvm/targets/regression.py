@@ -77,7 +77,7 @@ class Regression(Target):
 
     def guessing(self, observed: Observed) -> float | None:
         """The variance, where squares are scored."""
-        return self.deviation**2 if self.score in (MSE, R2) else None
+        return self.deviation**2 if self.score_of_values in (MSE, R2) else None
 
     def strata(self, y: Values) -> Values:
         """Numbers (n,) of parts of about equally many rows, by ascending values."""
@@ -106,7 +106,7 @@ class Regression(Target):
         return np.asarray((wrong / mass)[:, : self.answers].mean(axis=1))
 
     def error(self, wrong: Values, mass: Values) -> float | None:
-        """The same of one point."""
+        """The mean loss of one point, over rows and answers; None where no row counts."""
         return float(self.loss(wrong[None], mass)[0]) if mass.sum() else None
 
     def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
@@ -149,16 +149,10 @@ class Regression(Target):
 
     def total(self, values: Values, Y: Values, weight: Values) -> float:
         """The score's loss of standardised answers (answers, n) for values Y (n, answers), with weights, summed."""
-        losses = [self._scored(loss, y - f) for loss, y, f in zip(self.losses, Y.T, values, strict=False)]
-        return float(np.sum(losses, axis=0) @ weight)
+        return float(self.scores(values.T, Y[:, 0]).sum(axis=1) @ weight)
 
     @property
     def score_of_values(self) -> str:
-        """The score."""
-        return self.score
-
-    @property
-    def score(self) -> str:
         """The score: that which was asked for, or the one that fits the loss."""
         loss = self.losses[0]
         if self.scoring:
@@ -168,7 +162,7 @@ class Regression(Target):
         return MAE if loss.name in (ABSOLUTE, INSENSITIVE, HUBER) else MSE
 
     def _scored(self, loss: Loss, r: Values) -> Values:
-        score = self.score
+        score = self.score_of_values
         if score == "expectile":
             return loss(r)
         if score == PINBALL:

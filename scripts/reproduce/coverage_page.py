@@ -11,7 +11,7 @@ from harness.machine import processors, with_article
 from harness.tables import number, table, thousands
 from reproduce import tabular_peers, value_peers
 from reproduce.coverage_peers import BLOCKS, CLASS_RATE, CLASSES, VALUES, names
-from reproduce.values_page import Done, missing, row_counts
+from reproduce.values_page import Done, by_set, missing, row_counts
 
 PROMISES = {VALUES: (0.9,), CLASSES: (0.9, 0.99)}  # the first is that of training
 POINT = 0.01
@@ -69,11 +69,7 @@ HOW = """\
 
 def page(runs: list[Any], options: Any) -> str:
     """The Markdown."""
-    done: Done = {}
-    for run in runs:
-        if run.status == "ok":
-            done.setdefault((run.name, run.method), []).append(run)
-    rows = {run.name: run.rows for run in sorted(runs, key=lambda run: tuple(run.rows))}  # small sets first
+    done, rows = by_set(runs)
     log = "coverage-quick" if options.quick else "coverage"
     lines = [ABOUT.format(log=log, machines=with_article(processors(run.machine for run in runs)))]
     lines += [QUICK] if options.quick else []

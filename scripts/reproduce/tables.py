@@ -60,7 +60,7 @@ trained again on all; the time is that of all of it. Test rows serve for the err
 class Fit(Run):
     """One training and prediction. status: ok, failed or timeout; message: why it is not ok.
 
-    error: per cent. rows: for training and test.
+    rows: for training and test. figures: the error in per cent, or of values what values_page says; seconds.
     """
 
     KEY = ("name", "method", "seed")

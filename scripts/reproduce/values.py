@@ -20,7 +20,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders sha
 from harness.commands import lsvm, pinned, run_contestant
 from harness.experiment import Experiment, carry_out
 from harness.options import parsed, parser
-from harness.runlog import Run
 from reproduce import value_peers, values_page
-from reproduce.tables import texts, told
+from reproduce.tables import Fit, texts, told
 from reproduce.value_peers import LARGEST, LEVELS, PEERS, pinball
 
 LEAST, HIGH, QUANTILES = "localsvm", "localsvm high", "localsvm quantiles"
@@ -45,25 +43,6 @@ METHODS = [*OURS, *PEERS]
 QUANTILE_SETS = ("abalone", "kin8nm", "california-housing", "bike-hour", "protein-casp", "diamonds")
 STOPPED = {signal.SIGXCPU: "over {} s", signal.SIGKILL: "out of memory"}  # the system kills the largest
 Key = tuple[str, str, int]  # set, method, seed
-
-
-@dataclass(frozen=True)
-class Fit(Run):
-    """One training and prediction. status: ok, failed or timeout; message: why it is not ok.
-
-    rows: for training and test. figures: processor seconds; rmse, or pinball losses and the share of values between
-    the outer levels; pairs: by method and seed of another run, the squared errors of this one less those of that: the
-    mean over the test rows, and its standard error.
-    """
-
-    KEY = ("name", "method", "seed")
-    name: str
-    method: str
-    seed: int
-    status: str
-    message: str = ""
-    rows: tuple[int, int] = (0, 0)
-    figures: dict[str, Any] = field(default_factory=dict)
 
 
 def main() -> None:

@@ -59,13 +59,18 @@ these lie between the outer levels, of which {right:g} % is right; and processor
 Done = dict[tuple[str, str], list[Any]]  # runs that are ok, by set and method
 
 
-def page(runs: list[Any], _: Any) -> str:
-    """The Markdown."""
+def by_set(runs: list[Any]) -> tuple[Done, dict[str, Any]]:
+    """Runs that are ok, and the rows of each set, small ones first."""
     done: Done = {}
     for run in runs:
         if run.status == "ok":
             done.setdefault((run.name, run.method), []).append(run)
-    rows = {run.name: run.rows for run in sorted(runs, key=lambda run: tuple(run.rows))}  # small sets first
+    return done, {run.name: run.rows for run in sorted(runs, key=lambda run: tuple(run.rows))}
+
+
+def page(runs: list[Any], _: Any) -> str:
+    """The Markdown."""
+    done, rows = by_set(runs)
     lines = [ABOUT.format(machines=with_article(processors(run.machine for run in runs)))]
     for method in OURS:
         lines += verdict(method, rows, done)

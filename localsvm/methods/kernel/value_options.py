@@ -17,7 +17,7 @@ from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.option import epsilon_option, loss_option, quantile_option
 from localsvm.naming import opt
-from localsvm.targets.loss_names import LEAST_SQUARES, LEVELLED, LOSSES, QUANTILE, WITH_EPSILON
+from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES, LEVELLED, LOSSES, QUANTILE, WITH_EPSILON
 
 if TYPE_CHECKING:
     from localsvm.targets.losses import Loss
@@ -38,9 +38,7 @@ class ValueOptions(KernelMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.quantile and self.loss not in LEVELLED:
-            raise OptionError(
-                f"{opt.quantile} is for {opt.loss(QUANTILE)} and {opt.loss(LEVELLED[1])}; give one of them"
-            )
+            raise OptionError(f"{opt.quantile} is for {opt.loss(QUANTILE)} and {opt.loss(EXPECTILE)}; give one of them")
         if not all(0.0 < level < 1.0 for level in self.quantile) or len(self.quantile) > MOST_LEVELS:
             raise OptionError(f"{opt.quantile} takes up to {MOST_LEVELS} numbers between 0 and 1")
         if self.epsilon and self.loss not in WITH_EPSILON:

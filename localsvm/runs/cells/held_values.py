@@ -24,14 +24,17 @@ def outside(target: Target, held: HeldOut) -> tuple[NDArray[np.float64], NDArray
     Probabilities that score one half of the rows are calibrated by the other half: what was calibrated by a row knows
     its label a little.
     """
+    scores, weight = [], []
     if isinstance(target, Regression):
-        cells = [held.cell(i) for i in range(len(held.sizes))]
-        every = np.concatenate([target.outside(f.T.astype(np.float64), y) for f, y, _ in cells])
-        counts = np.concatenate([count for _, _, count in cells])
-        return every[counts > 0], counts[counts > 0]
+        for i in range(len(held.sizes)):
+            f, y, count = held.cell(i)
+            some = count > 0
+            scores.append(target.outside(f.T.astype(np.float64), y)[some])
+            weight.append(count[some])
+        return np.concatenate(scores), np.concatenate(weight)
     from localsvm.targets.calibrating import calibrate  # takes long to import
 
-    classes, scores, weight = classes_of(target), [], []
+    classes = classes_of(target)
     for half in (0, 1):
         calibration, others = calibrate(classes, _Half(held, half)), _Half(held, 1 - half)
         for i in range(len(held.sizes)):

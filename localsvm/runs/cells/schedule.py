@@ -115,7 +115,8 @@ class CellTrainer:
         self.config, self._cells, self._measured = config, cells, measured
         self.observed, self.fit = observed, fit
         self.target = config.target(observed)
-        self.holds = config.probability or config.coverage is not None or cells.members.several
+        self.sharp = config.probability or config.coverage is not None
+        self.holds = self.sharp or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:
         """The method that trains the cells, which measures by the distance of their repeat."""
@@ -139,7 +140,7 @@ class CellTrainer:
             mates=None if cells.mates is None else cells.mates.handle(),
             fit=self.fit,
             holds=self.holds,
-            sharp=self.config.probability or self.config.coverage is not None,
+            sharp=self.sharp,
             search=Search(self.config.grid),
         )
 

@@ -76,7 +76,7 @@ class ValueScore:
         rows = max(1, self.total)
         report: dict[str, Any] = {
             "total": self.total,
-            "score": self.target.score,
+            "score": self.target.score_of_values,
             "loss": _finite(self.losses / rows),
         }
         report |= {"mean_squared_error": _finite(self.squares / rows)}

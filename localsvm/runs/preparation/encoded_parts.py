@@ -42,8 +42,7 @@ def engine_of_table(
     ------
     DataError, RunError : as of `TrainingTable.look`; the workers do not see the file.
     """
-    of_values = config.of_values
-    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, of_values)
+    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, config.of_values)
     table.look(jobs, keep=False)
     parts, encoder = table.parts(part_bytes([path], cluster.cores)), table.encoder
     of_labels = [_only(part, encoder.label) for part in parts]

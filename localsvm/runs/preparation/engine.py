@@ -54,8 +54,7 @@ def _engine_of_table(
     path: str, options: TableOptions, config: TrainingConfig, asked: bool, note: Callable[[str], None],
     weights: str | Path | None, groups: str | Path | None, jobs: int, budget: Budget,
 ) -> Engine:  # fmt: skip
-    of_values = config.of_values
-    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, of_values)
+    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, config.of_values)
     if asked:
         table.look(jobs, budget, keep=False, weights=weights, groups=groups)
         return Disk(table, budget=budget)
