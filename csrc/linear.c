@@ -109,3 +109,46 @@ void lsvm_loss_slope(const struct lsvm_margins *m, const double *f, const double
     *first = slope;
     *second = curve;
 }
+
+/* Sign of a residual, and its cost. */
+static inline double side(const struct lsvm_residuals *r, int64_t i, double residual, double *cost)
+{
+    *cost = r->cost[i] * (residual > 0 ? r->up : r->down);
+    return residual > 0 ? 1 : -1;
+}
+
+void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct lsvm_terms *out)
+{
+    const double h = r->width, conjugate = h == 0 ? 0.25 : r->bent ? h / 2 : 0;
+    double smooth = 0, loss = 0, dual = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        double c, alpha, second;
+        const double residual = r->y[i] - f[i], sign = side(r, i, residual, &c), z = sign * residual - r->epsilon;
+        derivatives(h, z, &alpha, &second);
+        out->coef[i] = c * alpha * sign;
+        out->curvature[i] = c * second;
+        if (z > 0) {
+            smooth += c * (h == 0 ? z * z : z < h ? z * z / (2 * h) : z - h / 2);
+            loss += c * z;
+            dual += c * alpha * (sign * r->y[i] - r->epsilon - conjugate * alpha);
+        }
+    }
+    out->smooth = smooth;
+    out->loss = loss;
+    out->dual = dual;
+}
+
+void lsvm_residual_slope(const struct lsvm_residuals *r, const double *f, const double *df, double t, double *first,
+                         double *second)
+{
+    double slope = 0, curve = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        double c, alpha, inner;
+        const double residual = r->y[i] - (f[i] + t * df[i]), sign = side(r, i, residual, &c);
+        derivatives(r->width, sign * residual - r->epsilon, &alpha, &inner);
+        slope -= c * alpha * sign * df[i];
+        curve += c * inner * df[i] * df[i];
+    }
+    *first = slope;
+    *second = curve;
+}

@@ -38,13 +38,24 @@ struct lsvm_margins {
     double width;
 };
 
-/* What the margins f say: for each row the derivative -dloss/df (alpha_i y_i) and the second derivative, and sums of
- * them. */
+/* The loss of values that Newton's method sees, of z = |y - f| - epsilon where z > 0: with width h > 0 it is z^2 / 2h up
+ * to z = h, then z - h/2; with h = 0 it is z^2. It is taken `up` times where y > f, and `down` times elsewhere. With
+ * `bent` that is the loss itself (Huber's), else the smoothed form of z. */
+struct lsvm_residuals {
+    int64_t n;
+    const double *y;    /* n */
+    const double *cost; /* n, >= 0; 0 where a row takes no part */
+    double up, down, epsilon, width;
+    int bent;
+};
+
+/* What the margins, or the values, f say: for each row the derivative -dloss/df (alpha_i y_i for margins) and the
+ * second derivative, and sums of them. */
 struct lsvm_terms {
     double *coef, *curvature; /* n each */
-    double smooth;            /* sum_i c_i loss, of the smoothed hinge or the squared one */
-    double loss;              /* the same of the hinge itself */
-    double dual;              /* what the alphas add to the dual objective besides -1/2 |sum_i coef_i m_i phi_i|^2 */
+    double smooth;            /* sum_i c_i loss, smoothed or squared */
+    double loss;              /* the same of the loss that was smoothed */
+    double dual;              /* what the coefs add to the dual objective besides -1/2 |sum_i coef_i m_i phi_i|^2 */
 };
 
 /* What Newton's method needs of the rows at some derivatives; all but scratch begins as zeros. */
@@ -78,9 +89,12 @@ void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p
                          struct lsvm_hessian *out);
 
 void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_terms *out);
+void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct lsvm_terms *out);
 
-/* First and second derivative at t of sum_i c_i loss along the margins f + t df. */
+/* First and second derivative at t of sum_i c_i loss along the margins, or the values, f + t df. */
 void lsvm_loss_slope(const struct lsvm_margins *m, const double *f, const double *df, double t, double *first,
                      double *second);
+void lsvm_residual_slope(const struct lsvm_residuals *r, const double *f, const double *df, double t, double *first,
+                         double *second);
 
 #endif

@@ -5,7 +5,8 @@
  *     log_j = offset_j - 1/2 |A_j (x - mean_j)|^2,    f_j = w_j . x + b_j,    A_j lower triangular, or diagonal,
  *     value = sum_j exp(log_j) side(f_j) / sum_j exp(log_j),    side(f) = exp(-loss(f)) - exp(-loss(-f)),
  *
- * the loss hinge, max(0, 1 - f), or its square; with `hard` the value is side(f_j) of the largest log_j.
+ * the loss hinge, max(0, 1 - f), or its square; for a model of values side(f) is f. With `hard` the value is side(f_j)
+ * of the largest log_j.
  *
  * Most components lie so far from a row that exp(log_j) is nothing beside the largest. They are found in float32, along
  * LSVM_MIXTURE_SIDES directions u of each, which are chosen so that the other components lie far apart there:
@@ -34,6 +35,8 @@ enum {
     LSVM_MIXTURE_NOTHING = 25 /* exp(-25) is 1e-11: what a component adds that is further below the largest */
 };
 
+enum lsvm_mixture_loss { LSVM_MIXTURE_HINGE, LSVM_MIXTURE_SQUARED_HINGE, LSVM_MIXTURE_VALUES };
+
 /* What bounds log_j: offset + slope (|x - centre|^2) - 31/64 sum_u (u . (x - centre) - side)^2.
  *
  * With g = (d + 4) 2^-24 the products are off by e <= g (|u| |x - centre| + |side|), and (t - e)^2 is at least
@@ -46,8 +49,8 @@ struct lsvm_mixture_screen {
 
 struct lsvm_mixture {
     int64_t components, d;
-    int full, squared, hard;
-    const double *mean; /* K x d */
+    int full, loss, hard; /* loss: one of lsvm_mixture_loss */
+    const double *mean;   /* K x d */
     /* K times lsvm_mixture_stride. Diagonal: d factors. Full: the triangle's rows in groups of four, and of a group its
      * columns one after another, four numbers each, up to the last row's diagonal; what is beyond a row's own is 0. */
     const double *factor;

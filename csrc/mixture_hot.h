@@ -101,12 +101,14 @@ static inline vdouble exponential_f64(vdouble x)
     return (vdouble)((vlong)p + ((vlong)shifted << 52));
 }
 
-/* exp(-loss(f)) - exp(-loss(-f)) */
-static inline vdouble side_of(vdouble f, int squared)
+/* exp(-loss(f)) - exp(-loss(-f)), or f itself */
+static inline vdouble side_of(vdouble f, int loss)
 {
     const vdouble zero = {0};
+    if (loss == LSVM_MIXTURE_VALUES)
+        return f;
     vdouble above = max_f64(1.0 - f, zero), below = max_f64(1.0 + f, zero);
-    if (squared)
+    if (loss == LSVM_MIXTURE_SQUARED_HINGE)
         above *= above, below *= below;
     return exponential_f64(-above) - exponential_f64(-below);
 }
@@ -202,7 +204,7 @@ static inline void mixture_add(const struct lsvm_mixture *m, struct mixture_bloc
                 before = 1.0 - now;
             }
             share[v] = before * share[v] + now;
-            sum[v] = before * sum[v] + now * side_of(f[v], m->squared);
+            sum[v] = before * sum[v] + now * side_of(f[v], m->loss);
             most[v] = top;
         }
         for (int64_t i = 0; i < count; i++) {

@@ -147,14 +147,14 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--shrinkage": ("1e-12", "1e12", "1e-300", "0.1,1"),
         "--covariance": ("full", "diag"),
         "--rule": ("soft", "hard"),
-        "--loss": ("hinge", "squared"),
+        "--loss": ("hinge", "squared-hinge"),
         "--mean-loss": ("",),
     },
     ("mtl",): {"--groups": ("1e-300", "0.5", "2", "1e300"), "--coupling": ("0", "1e-300", "1e12", "1e300", "0,1")},
     ("kmeans-svm", "csvm", "llsvm", "mlsvm", "mtl"): {"--start": ("0", "1", "3", "1,2", "1000000000000")},
     ("linear", "kmeans-svm", "csvm", "llsvm", "l3"): {
         "-s": ("auto", "sdca", "primal", "sgd"),
-        "--loss": ("hinge", "squared"),
+        "--loss": ("hinge", "squared-hinge"),
         "--mean-loss": ("",),
     },
 }
@@ -193,7 +193,7 @@ def options() -> list[list[str]]:
     modes = {"--online": ("full", "--kept-rows", ("9", "10", "1000000000000")), "-s": ("sdca", "--epochs", ("0", "1"))}
     for flag, (mode, name, values) in modes.items():
         runs += [_line("mllkm", BASE | BASE_OWN["mllkm"], {flag: mode, name: value}) for value in values]
-    sag = {"-s": "sag", "--loss": "squared"}
+    sag = {"-s": "sag", "--loss": "squared-hinge"}
     runs += [_line("linear", BASE, sag | {flag: v}) for flag, values in VALUES.items() for v in values if flag == "-C"]
     return runs
 

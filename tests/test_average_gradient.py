@@ -12,6 +12,7 @@ from localsvm.solvers._linear import LinearRows, Margins
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.linear import solve
 from localsvm.solvers.primal import LinearProblem
+from localsvm.solvers.row_losses import SQUARED_HINGE
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -22,7 +23,8 @@ def test_its_optimum_is_newtons(kind: str, shared: bool, thin: bool) -> None:
     y[::7] = 0.0
     cost[3::7] = 0.0
     sag, newton = (
-        solve(LinearProblem(rows, y, cost, True), 1e-9, s, one_task_each=kind != "soft") for s in ("sag", "primal")
+        solve(LinearProblem(rows, y, cost, SQUARED_HINGE), 1e-9, s, one_task_each=kind != "soft")
+        for s in ("sag", "primal")
     )
     assert sag.report.converged
     primal, dual = objectives(Z, np.where(y == 0, 0.0, y), np.where(y == 0, 0.0, cost), True, sag.w, sag.alpha)
@@ -51,11 +53,13 @@ def test_its_steps_are_those_of_the_paper(kind: str, thin: bool) -> None:
 
 def test_a_start_saves_passes_and_what_was_not_reached_is_said() -> None:
     rows, _, y, cost = problem("hard", n=400)
-    before = solve(LinearProblem(rows, y, cost, True), 1e-6, "sag")
-    cold, warm = (solve(LinearProblem(rows, y, 1.2 * cost, True), 1e-6, "sag", start=start) for start in (None, before))
+    before = solve(LinearProblem(rows, y, cost, SQUARED_HINGE), 1e-6, "sag")
+    cold, warm = (
+        solve(LinearProblem(rows, y, 1.2 * cost, SQUARED_HINGE), 1e-6, "sag", start=start) for start in (None, before)
+    )
     assert warm.report.primal == pytest.approx(cold.report.primal, rel=1e-6)
     assert warm.report.steps < cold.report.steps
-    assert solve(LinearProblem(rows, y, cost, True), 1e-6, "sag", start=before).report.steps == 0
+    assert solve(LinearProblem(rows, y, cost, SQUARED_HINGE), 1e-6, "sag", start=before).report.steps == 0
     w, alpha, report = average_gradient(rows, y, 100 * cost, 1e-9, max_passes=3)
     assert not report.converged
     terms = Margins(y, 100 * cost, 0.0).terms(rows.values(w))
@@ -82,6 +86,6 @@ def test_classifiers_with_it_decide_as_with_newtons_method() -> None:
     random = np.random.default_rng(0)
     X = random.standard_normal((150, 4)).astype(np.float32)
     y = np.digitize(X[:, 0] + 0.3 * random.standard_normal(150), [-0.5, 0.5])
-    given = {"loss": "squared", "cost": [0.01, 0.1, 1.0], "tolerance": 1e-8, "folds": 3}
+    given = {"loss": "squared-hinge", "cost": [0.01, 0.1, 1.0], "tolerance": 1e-8, "folds": 3}
     values = [LinearSVMClassifier(solver=s, **given).fit(X, y).decision_function(X) for s in ("sag", "primal")]
     assert_allclose(values[0], values[1], atol=1e-3)

@@ -25,6 +25,7 @@ from localsvm.solvers.centred import Stretch
 from localsvm.solvers.linear import solve
 from localsvm.solvers.ml3_round import Coordinates, SortedRows
 from localsvm.solvers.primal import LinearProblem
+from localsvm.solvers.row_losses import HINGE, SQUARED_HINGE, Hinge
 from localsvm.store.model import ModelContent, write_model
 
 RNG = np.random.default_rng(0)
@@ -47,7 +48,7 @@ def fit(X: np.ndarray, y: np.ndarray, path: Path, method: str = "svm", scale: st
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_a_linear_problem_far_from_the_origin_is_solved(offset: float, C: float, solver: str, loss: str) -> None:
     rows = LinearRows((Z + offset).astype(np.float32))
-    solution = solve(LinearProblem(rows, Y, np.full(200, C), loss == "squared"), 1e-3, solver)
+    solution = solve(LinearProblem(rows, Y, np.full(200, C), Hinge(loss == "squared")), 1e-3, solver)
     report = solution.report
     assert report.converged and report.primal - report.dual <= 1e-3 * report.primal
     slack = np.maximum(0.0, 1.0 - Y * rows.values(solution.w))
@@ -66,13 +67,13 @@ def test_rows_are_far_from_the_origin_or_not_whatever_their_shares_in_tasks(offs
     assert (stretch is not None) == far
     if stretch is not None:
         np.testing.assert_allclose(stretch.length, 1e6 * 3**0.5, rtol=1e-5)
-    report = solve(LinearProblem(rows, Y, np.full(200, 1.0), False), 1e-3, "auto").report
+    report = solve(LinearProblem(rows, Y, np.full(200, 1.0), HINGE), 1e-3, "auto").report
     assert report.converged
 
 
 def test_the_solution_far_from_the_origin_is_that_of_scipy() -> None:
     X = (Z + 1e4).astype(np.float32)
-    solution = solve(LinearProblem(LinearRows(X), Y, np.full(200, 1.0), True), 1e-6, "primal")
+    solution = solve(LinearProblem(LinearRows(X), Y, np.full(200, 1.0), SQUARED_HINGE), 1e-6, "primal")
     mean = X.mean(axis=0, dtype=np.float64)
     A = X.astype(np.float64) - mean
 

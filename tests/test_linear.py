@@ -18,6 +18,7 @@ from localsvm.features.scaling import scaling_of
 from localsvm.solvers._linear import Descent, LinearRows, Margins
 from localsvm.solvers.linear import LinearSolution, few_weights, small_tasks, solve
 from localsvm.solvers.primal import LinearProblem, newton
+from localsvm.solvers.row_losses import HINGE, SQUARED_HINGE, Hinge
 from localsvm.solvers.stochastic import DescentBlock, descend
 
 KINDS = ("one", "hard", "soft")
@@ -84,7 +85,7 @@ def test_rows_are_their_explicit_features(kind: str, shared: bool, thin: bool) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_solutions_are_liblinears_on_explicit_features(kind: str, shared: bool, squared: bool, solver: str) -> None:
     rows, Z, y, cost = problem(kind, shared=shared)
-    solution = solve(LinearProblem(rows, y, cost, squared), 1e-9, solver, one_task_each=kind != "soft")
+    solution = solve(LinearProblem(rows, y, cost, Hinge(squared)), 1e-9, solver, one_task_each=kind != "soft")
     assert solution.report.converged
     primal, dual = objectives(Z, y, cost, squared, solution.w, solution.alpha)
     assert (solution.report.primal, solution.report.dual) == pytest.approx((primal, dual), rel=1e-9)
@@ -104,9 +105,9 @@ def test_rows_without_target_or_cost_take_no_part(solver: str) -> None:
     rows, _, y, cost = problem("hard")
     left_out = np.arange(rows.n) % 3 == 0
     part = LinearRows(np.ascontiguousarray(rows.X[~left_out]), 4, rows.task[~left_out], 0.7)
-    expected = solve(LinearProblem(part, y[~left_out], cost[~left_out], False), 1e-9, solver)
+    expected = solve(LinearProblem(part, y[~left_out], cost[~left_out], HINGE), 1e-9, solver)
     for targets, costs in ((y * ~left_out, cost), (y, cost * ~left_out)):
-        solution = solve(LinearProblem(rows, targets, costs, False), 1e-9, solver)
+        solution = solve(LinearProblem(rows, targets, costs, HINGE), 1e-9, solver)
         assert solution.report.primal == pytest.approx(expected.report.primal, rel=1e-8)
         assert not solution.alpha[left_out].any()
 
@@ -114,7 +115,7 @@ def test_rows_without_target_or_cost_take_no_part(solver: str) -> None:
 @pytest.mark.parametrize("solver", ["sdca", "primal"])
 def test_a_task_without_rows_has_zero_weights(solver: str) -> None:
     rows, _, y, cost = problem("hard", shared=False)
-    w = solve(LinearProblem(rows, y, cost, False), 1e-6, solver).w
+    w = solve(LinearProblem(rows, y, cost, HINGE), 1e-6, solver).w
     assert not w[3 * 6 : 4 * 6].any()
     assert w[: 3 * 6].any()
 
@@ -123,7 +124,7 @@ def test_the_three_ways_to_a_newton_step_agree() -> None:
     for kind, d, thin in (("one", 5, False), ("hard", 5, True), ("hard", 60, False), ("hard", 60, True)):
         rows, _, y, cost = problem(kind, d=d, thin=thin)
         results = [
-            newton(LinearProblem(rows, y, cost, True), 1e-10, system=system)
+            newton(LinearProblem(rows, y, cost, SQUARED_HINGE), 1e-10, system=system)
             for system in ("blocks", "rows", "gradients")
         ]
         for at, report in results:
@@ -139,7 +140,7 @@ def test_a_squared_hinge_on_wide_separable_rows_takes_few_newton_steps() -> None
         X[i, rng.choice(d, entries, replace=False)] = 20.0 * rng.standard_normal(entries)  # deviations of about 1
     y = np.where(X @ rng.standard_normal(d) > 0, 1.0, -1.0)
     rows, cost = LinearRows(as_examples(X.tocsr())), np.ones(n)
-    report = newton(LinearProblem(rows, y, cost, True), 1e-3)[1]
+    report = newton(LinearProblem(rows, y, cost, SQUARED_HINGE), 1e-3)[1]
     assert report.converged
     assert report.steps < 30  # more than a hundred if the systems are solved roughly
     expected = rows.sdca(y, cost, True, 1e-6)[2]
@@ -150,7 +151,7 @@ def test_a_squared_hinge_on_wide_separable_rows_takes_few_newton_steps() -> None
 @pytest.mark.parametrize("kind", ["one", "hard"])
 def test_a_hessian_mended_from_step_to_step_is_one_made_anew(kind: str, squared: bool) -> None:
     rows, _, y, cost = problem(kind, n=400)
-    at, report = newton(LinearProblem(rows, y, cost, squared), 1e-10, system="blocks")
+    at, report = newton(LinearProblem(rows, y, cost, Hinge(squared)), 1e-10, system="blocks")
     assert report.steps > 4
     (mended, factor), anew = at.hessian(), rows.hessian(at.terms.curvature)
     assert_allclose(factor * np.triu(mended.blocks), np.triu(anew.blocks), rtol=1e-9, atol=1e-9)
@@ -180,12 +181,12 @@ def test_losses_have_the_derivatives_that_they_say(width: float) -> None:
 @pytest.mark.parametrize("solver", ["sdca", "primal"])
 def test_a_start_changes_the_way_and_not_the_end(solver: str) -> None:
     rows, _, y, cost = problem("hard", n=400)
-    before = solve(LinearProblem(rows, y, cost, False), 1e-8, solver)
+    before = solve(LinearProblem(rows, y, cost, HINGE), 1e-8, solver)
     cold, warm = (
-        solve(LinearProblem(rows, y, 1.5 * cost, False), 1e-8, solver, start=start) for start in (None, before)
+        solve(LinearProblem(rows, y, 1.5 * cost, HINGE), 1e-8, solver, start=start) for start in (None, before)
     )
     assert warm.report.primal == pytest.approx(cold.report.primal, rel=1e-7)
-    again = solve(LinearProblem(rows, y, cost, False), 1e-8, solver, start=before)
+    again = solve(LinearProblem(rows, y, cost, HINGE), 1e-8, solver, start=before)
     assert again.report.steps <= before.report.steps
 
 
@@ -194,7 +195,7 @@ def test_what_was_not_reached_is_said() -> None:
     w, alpha, report = rows.sdca(y, 1e6 * cost, False, 1e-12, max_passes=3)
     assert not report.converged
     assert report.primal - report.dual > 1e-12 * report.primal
-    _, limited = newton(LinearProblem(rows, y, 1e6 * cost, False), 1e-12, system="blocks", max_steps=2)
+    _, limited = newton(LinearProblem(rows, y, 1e6 * cost, HINGE), 1e-12, system="blocks", max_steps=2)
     assert not limited.converged
     assert len(w) == rows.size
     assert alpha.max() > 0
@@ -206,7 +207,7 @@ def test_an_ill_conditioned_problem_is_left_to_newton() -> None:
     y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
     task = rng.integers(0, 20, 300).astype(np.int32)
     rows = LinearRows(X, 20, task)
-    solution: LinearSolution = solve(LinearProblem(rows, y, np.full(300, 10.0), False), 1e-5)
+    solution: LinearSolution = solve(LinearProblem(rows, y, np.full(300, 10.0), HINGE), 1e-5)
     assert solution.report.converged
     assert solution.report.steps < 1000  # Newton steps, not steps of coordinates
 
@@ -230,9 +231,9 @@ def test_rows_of_zeros_and_one_side_only() -> None:
     X = np.zeros((6, 3), np.float32)
     rows = LinearRows(X)
     for solver in ("sdca", "primal"):
-        solution = solve(LinearProblem(rows, np.ones(6), np.ones(6), False), 1e-6, solver)
+        solution = solve(LinearProblem(rows, np.ones(6), np.ones(6), HINGE), 1e-6, solver)
         assert_allclose(rows.values(solution.w), 1.0, atol=1e-3)
-        nobody = solve(LinearProblem(rows, np.zeros(6), np.ones(6), False), 1e-6, solver)
+        nobody = solve(LinearProblem(rows, np.zeros(6), np.ones(6), HINGE), 1e-6, solver)
         assert not nobody.w.any()
 
 
@@ -282,7 +283,7 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("step", [300, 64])
 def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) -> None:
     rows, blocks, y, cost = in_blocks(kind, step)
-    best = solve(LinearProblem(rows, y, cost, False), 1e-9, one_task_each=kind != "soft")
+    best = solve(LinearProblem(rows, y, cost, HINGE), 1e-9, one_task_each=kind != "soft")
     solution = descend(blocks, 200, np.random.default_rng(0))
     (w,), (report,) = solution.weights, solution.reports
     primal = 0.5 * w @ w + cost @ np.maximum(0.0, 1.0 - y * rows.values(w))
@@ -339,7 +340,7 @@ def test_both_solvers_agree_on_real_sets(path: Path | None) -> None:
     y, cost = np.where(data.y[some] == last, 1.0, -1.0), np.full(len(some), 0.1)
     for squared in (False, True):
         dual, primal = (
-            solve(LinearProblem(rows, y, cost, squared), 5e-5, solver).report for solver in ("sdca", "primal")
+            solve(LinearProblem(rows, y, cost, Hinge(squared)), 5e-5, solver).report for solver in ("sdca", "primal")
         )
         assert dual.converged
         assert primal.converged

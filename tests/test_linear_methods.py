@@ -39,19 +39,19 @@ ALL: list[LinearMethod] = [
 ]
 NAMES = [f"{m.name}-{m.projection}" if isinstance(m, L3SVM) else m.name for m in ALL]
 CLUSTERED = ALL[1:4]
-SAG = LinearSVM(loss="squared", solver="sag")
+SAG = LinearSVM(loss="squared-hinge", solver="sag")
 
 
 @pytest.mark.parametrize("method", ALL, ids=NAMES)
 def test_each_method_solves_the_problem_of_its_paper(method: LinearMethod) -> None:
     X, y = examples()
     cell = cell_of(X, y)
-    predictor, state = fitted(replace(method, cost=(C,), loss="squared", tolerance=1e-10), cell)
+    predictor, state = fitted(replace(method, cost=(C,), loss="squared-hinge", tolerance=1e-10), cell)
     values = predictor.decision_function(cell.X)[:, 0]
     assert_allclose(values, written_out(method, cell.X, cell.Y[:, 0], state), atol=2e-4)
     for other in ALL:  # no two are one relabelled problem
         if other is not method:
-            theirs, _ = fitted(replace(other, cost=(C,), loss="squared", tolerance=1e-8), cell)
+            theirs, _ = fitted(replace(other, cost=(C,), loss="squared-hinge", tolerance=1e-8), cell)
             assert np.abs(theirs.decision_function(cell.X)[:, 0] - values).max() > 0.01
 
 
@@ -84,7 +84,7 @@ def test_the_held_out_error_is_that_of_fold_models(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("method", CLUSTERED, ids=lambda m: m.name)
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: LinearMethod, loss: str) -> None:
     X, y = examples(240, classes=3)
     cell = cell_of(X, y, scheme="ava")
@@ -102,7 +102,7 @@ def test_a_pair_of_classes_is_the_problem_of_its_rows_alone(method: LinearMethod
 def test_held_out_values_of_pairs_are_those_of_fold_models(method: LinearMethod) -> None:
     X, y = examples(200, classes=3)
     cell = cell_of(X, y, scheme="ava")
-    method = replace(method, cost=(C,), tolerance=1e-9, loss="squared")
+    method = replace(method, cost=(C,), tolerance=1e-9, loss="squared-hinge")
     kept = score(method, cell, method.grid(cell, 200.0, 4), [0]).kept
     assert kept is not None and kept.values is not None
     for fold in range(4):
@@ -131,7 +131,7 @@ def test_one_cluster_and_orthonormal_landmarks_are_the_linear_svm() -> None:
     X, y = examples()
     X -= X.mean(axis=0)
     cell = cell_of(X, y)
-    options = {"cost": (C,), "tolerance": 1e-10, "loss": "squared"}
+    options = {"cost": (C,), "tolerance": 1e-10, "loss": "squared-hinge"}
     linear, _ = fitted(LinearSVM(**options), cell)
     l3, _ = fitted(L3SVM(clusters=(1.0,), landmarks="pca", **options), cell)
     assert_allclose(l3.decision_function(X), linear.decision_function(X), atol=1e-4)
@@ -140,7 +140,7 @@ def test_one_cluster_and_orthonormal_landmarks_are_the_linear_svm() -> None:
 def test_the_ends_of_csvm() -> None:
     X, y = examples()
     cell = cell_of(X, y)
-    options = {"tolerance": 1e-10, "loss": "squared"}
+    options = {"tolerance": 1e-10, "loss": "squared-hinge"}
     linear, _ = fitted(LinearSVM(cost=(C,), **options), cell)
     together, _ = fitted(ClusteredSVM(clusters=(3.0,), common=(1e-6,), cost=(C * 1e-6,), **options), cell)
     # the bias has no lambda: with this cost it is held at zero, so that only rows far from it agree

@@ -28,14 +28,15 @@ from localsvm.representations.mixture import Prior, estimate, fit_mixture
 from localsvm.representations.mixture_screen import Screen
 from localsvm.solvers import weighted_tasks
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
-from localsvm.solvers.weighted_tasks import WeightedTasks, losses, task_values
+from localsvm.solvers.row_losses import HINGE, SQUARED_HINGE
+from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
 from localsvm.targets.classification import Classification
 
 POINT: dict[str, Any] = {"clusters": (3.0,), "shrinkage": (0.1,), "cost": (10.0,)}
 ALL: list[MixtureMethod] = [
     MixtureSVM(**POINT),
     MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,)),
-    MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,), covariance="diag", rule="hard", loss="squared"),
+    MultiTaskSVM(**POINT, groups=(2.0,), coupling=(10.0,), covariance="diag", rule="hard", loss="squared-hinge"),
 ]
 NAMES = ["mlsvm", "mtl", "mtl-diag-hard-squared"]
 
@@ -55,7 +56,7 @@ def test_the_weights_are_those_of_scipy(seed: int, largest: int, monkeypatch: py
     q, cost = memberships(rng, n, K), rng.random(n) + 0.1
     A = rng.standard_normal((K, K))
     B = A @ A.T / K + 0.1 * np.eye(K)
-    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), True, 1e-12, None)
+    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), SQUARED_HINGE, 1e-12, None)
     Z = np.c_[X, np.ones(n)].astype(np.float64)
 
     def objective(v: np.ndarray) -> float:
@@ -79,7 +80,7 @@ def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
     q, cost = memberships(rng, n, K), 2.0 * rng.random(n)
     M = group_matrix(rng.standard_normal((K, 3)), 2.0, 5.0)
     B = covariance(M, 5.0)
-    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), False, 1e-9, None)
+    solution = WeightedTasks(X, q).solve(y, cost, Coupling(B), HINGE, 1e-9, None)
     Z = y[:, None] * np.c_[X, np.ones(n)].astype(np.float64)
     kernel = np.einsum("jk,im->ijmk", B, Z @ Z.T).reshape(n * K, n * K)
     upper = (cost[:, None] * q).ravel()
@@ -89,7 +90,7 @@ def test_the_hinge_has_a_dual_bound_of_its_own() -> None:
 
     bounds = list(zip(np.zeros(n * K), upper, strict=True))
     best = minimize(dual, upper / 2, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15})
-    slack = losses(task_values(X, solution.W), y, False)
+    slack = HINGE.of(task_values(X, solution.W), y[:, None])
     primal = 0.5 * np.trace(solution.W.T @ np.linalg.solve(B, solution.W)) + (cost[:, None] * q * slack).sum()
     assert primal == pytest.approx(-best.fun, rel=1e-6)
 
@@ -198,7 +199,7 @@ def test_the_model_is_the_one_of_the_paper(method: MixtureMethod) -> None:
     X, y = examples(200)
     cell = cell_of(X, y)
     predictor, state = fitted(method, cell)
-    whole, values = written_out(method, cell, state, method.loss == "squared")
+    whole, values = written_out(method, cell, state, method.loss == "squared-hinge")
     assert_allclose(predictor.decision_function(cell.X)[:, 0], values, atol=1e-6)
     assert np.abs(values).max() <= 1
     prior = Prior.of(cell.X, np.ones(200), 0.1, 3, method.covariance == "full")
@@ -237,7 +238,7 @@ def test_without_coupling_it_is_mlsvm() -> None:
     assert np.abs(coupled.decision_function(X) - alone.decision_function(X)).max() > 0.01
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_one_component_is_the_linear_svm(loss: str) -> None:
     X, y = examples(200)
     cell = cell_of(X, y)
@@ -342,9 +343,9 @@ def test_mixtures_in_c_decide_as_numpy_does(level: int, full: bool, apart: float
     parts = components(rng, d, K, apart, full)
     X = (parts[1][rng.integers(K, size=n)] + rng.standard_normal((n, d))).astype(np.float32)
     logs, f = by_numpy(X, parts)
-    for squared, hard in ((False, False), (True, False), (False, True)):
-        values = Components(*parts, squared, hard, level).decide(X)
-        assert_allclose(values, decided(logs, f, squared, hard), atol=1e-9)
+    for loss, hard in ((0, False), (1, False), (0, True), (2, False)):
+        values = Components(*parts, loss, hard, level).decide(X)
+        assert_allclose(values, decided(logs, f, loss, hard), atol=1e-9)
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -362,7 +363,7 @@ def test_no_component_is_missed_far_from_zero_or_where_rows_are_huge(full: bool,
     logs, f = by_numpy(X.astype(np.float64), parts)
     near = np.sort(logs, axis=1)
     clear = (near[:, -1] - near[:, -2] > 60.0) | (np.abs(near[:, -1]) < 1e6)  # else float64 itself cannot tell
-    expected = decided(logs, f, False, False)
+    expected = decided(logs, f, 0, False)
     assert clear.mean() > 0.8
     assert_allclose(Components(*parts, False, False).decide(X)[clear], expected[clear], atol=1e-6)
 

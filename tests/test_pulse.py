@@ -37,7 +37,7 @@ class Heard(Silent):
     "method",
     [
         KernelSVM(gamma=(0.01,), cost=(1e4,)), KernelSVM(gamma=(0.01,), cost=(1e4,), offset=True),
-        LinearSVM(cost=(1.0,), solver="sdca"), LinearSVM(cost=(1.0,), solver="primal", loss="squared"),
+        LinearSVM(cost=(1.0,), solver="sdca"), LinearSVM(cost=(1.0,), solver="primal", loss="squared-hinge"),
     ],
 )  # fmt: skip
 def test_solvers_are_heard(method: KernelSVM | LinearSVM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

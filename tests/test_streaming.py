@@ -36,6 +36,7 @@ from localsvm.runs.streams.train import train_stream
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import solve
 from localsvm.solvers.primal import LinearProblem
+from localsvm.solvers.row_losses import HINGE
 
 
 def rows_of(n: int = 900, classes: int = 2, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +69,7 @@ def test_it_comes_near_the_solution_of_the_rows_in_memory(tmp_path: Path, factor
     summary = train_stream(file, config_of(class_weights=weights), tmp_path / "m.h5", block_bytes=4000)
     scaled, sign = scaling_of(X, "std").apply(X), np.where(y > 0, 1.0, -1.0)
     cost = 0.01 * np.where(y > 0, factor, 1.0)
-    best = solve(LinearProblem(LinearRows(scaled), sign, cost, False), 1e-6)
+    best = solve(LinearProblem(LinearRows(scaled), sign, cost, HINGE), 1e-6)
     with LocalModel(tmp_path / "m.h5") as model:
         f = model.decision_function(X.copy())[:, 0]
         accuracy = np.mean(model.predict(X.copy()) == y)

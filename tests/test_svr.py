@@ -201,7 +201,7 @@ def test_the_model_is_that_of_the_command_line(options: dict[str, Any], flags: t
         assert_array_equal(loaded.predict_interval(TEST), model.predict_interval(TEST))
 
 
-def test_the_other_method_of_values_has_a_regressor(tmp_path: Path) -> None:
+def test_other_methods_of_values_have_regressors(tmp_path: Path) -> None:
     model = GlobalSVMRegressor(gamma=0.3, cost=[1.0, 10.0]).fit(X, Y)
     assert model.score(TEST, TRUTH) > 0.6 and localsvm.GlobalSVMRegressor is GlobalSVMRegressor
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(TEST), model.predict(TEST))
@@ -209,7 +209,19 @@ def test_the_other_method_of_values_has_a_regressor(tmp_path: Path) -> None:
     again = localsvm.load(tmp_path / "m.h5")
     assert type(again) is GlobalSVMRegressor and again.cost == [1.0, 10.0]
     assert_array_equal(again.predict(TEST), model.predict(TEST))
-    assert [name for name in estimators.names() if name.endswith("Regressor")] == ["GlobalSVMRegressor"]
+    made = {name.removesuffix("Regressor") for name in estimators.names() if name.endswith("Regressor")}
+    assert {"GlobalSVM", "LinearSVM", "KMeansSVM", "ClusteredSVM", "LocallyLinearSVM", "L3SVM", "MultiTaskSVM"} <= made
+    assert not {"FeatureMKL", "LaSVM", "MLSVM", "SVMKNN"} & made
+
+
+def test_a_classifier_refuses_a_loss_of_values() -> None:
+    classes = (np.median(Y) < Y).astype(int)
+    with pytest.raises(ValueError, match="LinearSVMRegressor predicts; classes have hinge and squared-hinge"):
+        localsvm.LinearSVMClassifier(loss="huber").fit(X, classes)
+    old, new = (
+        localsvm.LinearSVMClassifier(loss=loss, cost=1.0).fit(X, classes) for loss in ("squared", "squared-hinge")
+    )
+    assert_array_equal(old.decision_function(TEST), new.decision_function(TEST))
 
 
 def test_a_fit_that_fails_leaves_the_model_that_there_was() -> None:

@@ -69,8 +69,8 @@ TWICE: list[tuple[str, dict[str, Any]]] = [
     ("rbf", {"gamma": (0.5,)}),
     ("lasvm", {"gamma": (0.5,)}),
     ("linear", {}),
-    ("linear", {"loss": "squared", "solver": "primal"}),
-    ("linear", {"loss": "squared", "solver": "sag"}),
+    ("linear", {"loss": "squared-hinge", "solver": "primal"}),
+    ("linear", {"loss": "squared-hinge", "solver": "sag"}),
     ("linear", {"mean_loss": True}),
 ]
 

@@ -62,20 +62,23 @@ def merged(methods: dict[str, type[Method]]) -> list[Option]:
     """Options, one for each name, with the choices of all methods, and the default if all have the same."""
     first: dict[str, Field[Any]] = {}
     choices: dict[str, tuple[str, ...]] = {}
+    aliases: dict[str, dict[str, str]] = {}
     shown: dict[str, str] = {}
     for method in methods.values():
         for option in options_of(method):
             name, default = option.name, shown_default(option)
             first.setdefault(name, option)
             choices[name] = tuple(dict.fromkeys((*choices.get(name, ()), *option.metadata["choices"])))
+            aliases.setdefault(name, {}).update(option.metadata["aliases"])
             shown[name] = default if shown.get(name, default) == default else BY_METHOD
-    return [_option(each, choices[name], shown[name], _group(name, methods)) for name, each in first.items()]
+    kinds = {name: Names(some, other_tools.NAMES.get(name), aliases[name]) for name, some in choices.items() if some}
+    return [_option(each, kinds.get(name), shown[name], _group(name, methods)) for name, each in first.items()]
 
 
-def _option(field: Field[Any], choices: tuple[str, ...], shown: str, group: Group) -> Option:
+def _option(field: Field[Any], names: Names | None, shown: str, group: Group) -> Option:
     """An option of the command line. Its value is None if it is not given, because defaults differ between methods."""
-    kind = Names(choices, other_tools.NAMES.get(field.name)) if choices else value_type(field)
-    long = len("|".join(choices)) > LONGEST_CHOICES  # the help text names them all
+    kind = names or value_type(field)
+    long = names is not None and len("|".join(names.choices)) > LONGEST_CHOICES  # the help text names them all
     metavar = field.name.upper() if long and field.name != "method" else None
     declarations, text = [*field.metadata["flags"], field.name], on_command_line(field.metadata["help"])
     return Option(declarations, default=None, type=kind, help=text, show_default=shown, group=group, metavar=metavar)

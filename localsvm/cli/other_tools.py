@@ -41,13 +41,13 @@ PARTITIONS = {
 }
 SOLVERS = {
     "0": "LIBSVM's 0, C-SVC, is what -m svm trains, without -s; LIBLINEAR's 0, logistic regression, is not available",
-    "1": "LIBLINEAR's 1 is -m linear --loss squared -s sdca; nu-SVM is not available",
-    "2": "LIBLINEAR's 2 is -m linear --loss squared -s primal; LIBSVM's 2, one-class SVM, is not available",
+    "1": "LIBLINEAR's 1 is -m linear --loss squared-hinge -s sdca; nu-SVM is not available",
+    "2": "LIBLINEAR's 2 is -m linear --loss squared-hinge -s primal; LIBSVM's 2, one-class SVM, is not available",
     "3": "LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive, with its -p; LIBLINEAR's 3 is -m linear -s sdca",
     "4": "nu-SVR is not available; LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive",
-    "11": "LIBLINEAR's 11 is --loss squared-epsilon-insensitive -t linear --scale zscore, with its -p",
-    "12": "LIBLINEAR's 12 is --loss squared-epsilon-insensitive -t linear --scale zscore, with its -p",
-    "13": "LIBLINEAR's 13 is --loss epsilon-insensitive -t linear --scale zscore, with its -p",
+    "11": "LIBLINEAR's 11 is -m linear --loss squared-epsilon-insensitive, with its -p",
+    "12": "LIBLINEAR's 12 is -m linear --loss squared-epsilon-insensitive, with its -p",
+    "13": "LIBLINEAR's 13 is -m linear --loss epsilon-insensitive, with its -p",
 }
 NAMES = {"kernel": KERNELS, "partition": PARTITIONS, "solver": SOLVERS}
 METHOD = "-m is the method here; LIBSVM's cache size has no counterpart (--memory bounds the whole run)"

@@ -72,13 +72,16 @@ class Label(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
 
 
 class Names(click.Choice[str]):
-    """One of some names. `others` maps names that other tools use to messages."""
+    """One of some names. `others` maps names that other tools use to messages, and `aliases` other names to some."""
 
-    def __init__(self, names: Sequence[str], others: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str], others: Mapping[str, str] | None = None, aliases: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(names)
-        self.others = others or {}
+        self.others, self.aliases = others or {}, aliases or {}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        value = self.aliases.get(value, value)
         if value in self.others:
             self.fail(f"{value!r} is not a name: {self.others[value]}.", param, ctx)
         if value not in self.choices:

@@ -20,6 +20,7 @@ from localsvm.estimators.parameters import CLASSES, ParameterError
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.predict import LocalModel
+from localsvm.targets.loss_names import CLASS_LOSSES, LOSSES
 
 
 def _has_probabilities(self: LocalClassifier) -> bool:
@@ -38,6 +39,9 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
     kind = CLASSES
 
     def _check_answers(self, y: NDArray[Any]) -> None:
+        if getattr(self, "loss", None) in LOSSES:
+            what = f"loss={self.loss!r} is one of values, which {self.method.__name__}Regressor predicts"
+            raise ParameterError(f"{what}; classes have {' and '.join(sorted(CLASS_LOSSES))}")
         check_classification_targets(y)
 
     def _answers_of(self, y: NDArray[Any], weight: NDArray[np.float64] | None) -> Answers:

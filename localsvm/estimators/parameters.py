@@ -22,7 +22,7 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import parse_values
 from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
-from localsvm.targets.loss_names import LEAST_SQUARES
+from localsvm.targets.loss_names import LEAST_SQUARES, LOSSES
 
 
 @dataclass(frozen=True)
@@ -353,11 +353,13 @@ def _names(method: type[Method]) -> dict[str, str]:
 
 
 def fields_of(method: type[Method], kind: Kind) -> tuple[Field[Any], ...]:
-    """The options of a method that an estimator has: those of losses of values where it predicts values."""
+    """The options of a method that an estimator has: of classes those without levels, and a loss if there are two."""
     every = _fields(method)
-    if kind.of_values or not any(item.name == "quantile" for item in every):
-        return every  # --loss of linear methods is one of classes
-    return tuple(item for item in every if item.name not in ("loss", "quantile", "epsilon"))
+    if kind.of_values:
+        return every
+    choices = next((item.metadata["choices"] for item in every if item.name == "loss"), ())
+    left_out = {"quantile", "epsilon"} | ({"loss"} if len(set(choices) - set(LOSSES)) < 2 else set())
+    return tuple(item for item in every if item.name not in left_out)
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

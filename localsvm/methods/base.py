@@ -90,8 +90,7 @@ class System(ABC):
         ----------
         jobs : problems without a fold, all of one view and for the same stretch of the costs.
         starts : for each job its solution at the last cost before, None where the costs are the first.
-        roughness : how many times the method's own tolerance is enough, since solutions that are only compared by
-            their held-out errors may be rougher than a model.
+        roughness : how many times the method's own tolerance is enough for solutions that are only compared.
         """
 
     @abstractmethod
@@ -189,9 +188,11 @@ class Method(ABC):
     default_metric: ClassVar[str] = "none"
 
     def check_choices(self) -> None:
-        """Raise OptionError where an option is none of its choices."""
+        """Raise OptionError where an option is none of its choices; other names of a choice become that choice."""
         for item in fields(self):  # type: ignore[arg-type]
             choices, value = item.metadata["choices"], getattr(self, item.name)
+            if choices and value in item.metadata["aliases"]:
+                object.__setattr__(self, item.name, value := item.metadata["aliases"][value])
             if choices and value not in choices:
                 raise OptionError(f"{getattr(opt, item.name)(value)}: choose one of {', '.join(choices)}")
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, field
+from types import MappingProxyType
 from typing import Any
 
 from localsvm.naming import opt
+from localsvm.targets.loss_names import SQUARED_HINGE
 
 MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int32
 
 
 def option(
     default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), shown: str = "", later: bool = False,
-    became_list: bool = False, unsaid: bool = False,
+    became_list: bool = False, unsaid: bool = False, aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:  # fmt: skip
     """A method's field with its command-line option.
 
@@ -26,13 +28,15 @@ def option(
     later : it came after the first models of the method; a model without it has its default.
     unsaid : a model is without it where it has its default.
     became_list : the first models have it as one number.
+    aliases : other names of some choices.
     """
     marks = {
         name: True
         for name, given in (("later", later or unsaid), ("became_list", became_list), ("unsaid", unsaid))
         if given
     }
-    return field(default=default, metadata={"flags": flags, "help": help, "choices": choices, "shown": shown, **marks})
+    given = {"flags": flags, "help": help, "choices": choices, "shown": shown, "aliases": aliases}
+    return field(default=default, metadata={**given, **marks})
 
 
 def kernel_option(*choices: str, later: bool = False) -> Any:
@@ -58,7 +62,7 @@ def solver_option(*choices: str, later: bool = False) -> Any:
     """The option -s, of which a method has some of the values; the first one is the default."""
     text = (
         "How a linear method is solved. auto: as fits the problem; sdca: dual coordinate ascent; primal: Newton's "
-        f"method; sag: stochastic average gradient, with {opt.loss('squared')}; sgd: stochastic subgradients."
+        f"method; sag: stochastic average gradient, with {opt.loss(SQUARED_HINGE)}; sgd: stochastic subgradients."
     )
     return option(choices[0], "-s", "--solver", help=text, choices=choices, later=later)
 
@@ -66,12 +70,13 @@ def solver_option(*choices: str, later: bool = False) -> Any:
 def loss_option(*choices: str, unsaid: bool = False) -> Any:
     """The option --loss, of which a method has some of the values; the first one is the default."""
     text = (
-        "What a wrong prediction costs; it says what is predicted. Classes: hinge; squared, the squared hinge. Values: "
+        "What a wrong prediction costs; it says what is predicted. Classes: hinge, squared-hinge. Values: "
         f"least-squares, their mean; quantile and expectile, at the levels of {opt.quantile}; absolute, their median; "
         f"epsilon-insensitive and squared-epsilon-insensitive, where errors up to {opt.epsilon} cost nothing; huber, "
         f"squares up to {opt.epsilon}, and in proportion beyond."
     )
-    return option(choices[0], "--loss", help=text, choices=choices, unsaid=unsaid)
+    aliases = {"squared": SQUARED_HINGE} if SQUARED_HINGE in choices else {}
+    return option(choices[0], "--loss", help=text, choices=choices, unsaid=unsaid, aliases=aliases)
 
 
 def quantile_option() -> Any:

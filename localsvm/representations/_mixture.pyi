@@ -8,7 +8,7 @@ class Components:
         mean: NDArray[np.float64],
         factor: NDArray[np.float64],
         weights: NDArray[np.float64],
-        squared: bool,
+        loss: int,
         hard: bool,
         level: int | None = None,
     ) -> None: ...

@@ -16,7 +16,7 @@ cdef extern from "mixture.h":
         float offset
     cdef struct lsvm_mixture:
         int64_t components, d
-        int full, squared, hard
+        int full, loss, hard
         const double *mean
         const double *factor
         const double *offset
@@ -38,8 +38,8 @@ cdef class Components:
         The bias is the last of the weights.
     factor : (K, d, d) or (K, d) float64
         Lower triangles, or the diagonals of diagonal matrices.
-    squared : bool
-        The loss of `decide`: the squared hinge, or the hinge.
+    loss : int
+        The loss of `decide`, as csrc/mixture.h numbers them: 0 the hinge, 1 the squared hinge, 2 one of values.
     hard : bool
         The component with the largest log_j decides alone.
     level : int or None
@@ -49,7 +49,7 @@ cdef class Components:
     cdef const lsvm_ops *ops
     cdef object keep
 
-    def __init__(self, offset, mean, factor, weights, bint squared, bint hard, level=None):
+    def __init__(self, offset, mean, factor, weights, int loss, bint hard, level=None):
         cdef int64_t K = mean.shape[0], d = mean.shape[1]
         cdef bint full = factor.ndim == 3
         cdef double[::1] a = np.zeros(max(1, K * lsvm_mixture_stride(d, full)))
@@ -67,7 +67,7 @@ cdef class Components:
         cdef const float[:, :, ::1] u = interleaved(screen.directions, LSVM_MIXTURE_GROUP)
         cdef const float[:, ::1] parts = screen.parts
         self.ops, self.keep = ops_at(level), (a, o, centres, w, centre, u, parts)
-        self.m.components, self.m.d, self.m.full, self.m.squared, self.m.hard = K, d, full, squared, hard
+        self.m.components, self.m.d, self.m.full, self.m.loss, self.m.hard = K, d, full, loss, hard
         self.m.mean, self.m.factor, self.m.offset, self.m.weights = &centres[0, 0], &a[0], &o[0], &w[0, 0]
         self.m.centre, self.m.directions = &centre[0], &u[0, 0, 0]
         self.m.screen = <const lsvm_mixture_screen *>&parts[0, 0]

@@ -1,6 +1,6 @@
 """Mixtures of linear SVMs by EM (Mao, Wu, Hu, O'Donovan, CIKM 2014): a Gaussian and a linear SVM for each component.
 
-    max  sum_i n_i log sum_j pi_j N(x_i | m_j, S_j) exp(-c_i loss(y_i f_j(x_i))) + log prior(S) - 1/(2C) tr(W' B^-1 W)
+    max  sum_i n_i log sum_j pi_j N(x_i | m_j, S_j) exp(-c_i loss(y_i, f_j(x_i))) + log prior(S) - 1/(2C) tr(W' B^-1 W)
 
 over the mixture, the weights W (one f_j a row) and, with a coupling, over the matrix M that B is made of. n_i is how
 many rows a row is, c_i a factor on its loss. E: q_ij in proportion to the terms of the inner sum. M: the mixture in
@@ -20,7 +20,8 @@ from localsvm.data.blocks.dataset import Examples
 from localsvm.pulse import beat
 from localsvm.representations.mixture import Mixture, estimate
 from localsvm.solvers.coupling import ALONE, Coupling, covariance, group_matrix
-from localsvm.solvers.weighted_tasks import SMALLEST, TaskWeights, WeightedTasks, losses, task_values
+from localsvm.solvers.row_losses import RowLoss
+from localsvm.solvers.weighted_tasks import SMALLEST, TaskWeights, WeightedTasks, task_values
 
 Floats = NDArray[np.float64]
 FALL = 1e-6  # a round that lowers the objective by more than this a row has made it fall
@@ -35,13 +36,13 @@ class Tasks:
     ----------
     coupling : alpha / beta of the paper; 0 for tasks of their own.
     groups : r, the trace of M.
-    squared : the squared hinge instead of the hinge.
+    loss : of the rows.
     tolerance : duality gap over the objective.
     """
 
     coupling: float
     groups: float
-    squared: bool
+    loss: RowLoss
     tolerance: float
 
     def matrix(self, tasks: int) -> Floats:
@@ -59,7 +60,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class MixtureRows:
-    """Rows X (n, d) of a binary problem, y (n,) +-1, count n_i and factor c_i."""
+    """Rows X (n, d) of a problem, y (n,) +-1 or values, count n_i and factor c_i."""
 
     X: Examples
     y: Floats
@@ -92,7 +93,7 @@ def solve_tasks(
     M = tasks.matrix(rows.rows.tasks) if M is None else M
     for _ in range(ALTERNATIONS if tasks.coupling > 0.0 else 1):
         M = M if weights is None else tasks.next(weights.W, M)
-        weights = rows.solve(y, cost, tasks.of(M), tasks.squared, tasks.tolerance, weights)
+        weights = rows.solve(y, cost, tasks.of(M), tasks.loss, tasks.tolerance, weights)
     assert weights is not None
     return weights, M
 
@@ -106,7 +107,7 @@ def fit_svm_mixture(
     trace: list[float] = []
     while True:
         beat(len(trace))
-        loss = data.factor[:, None] * losses(task_values(data.X, weights.W), data.y, tasks.squared)
+        loss = data.factor[:, None] * tasks.loss.of(task_values(data.X, weights.W), data.y[:, None])
         joint = mixture.log_densities(data.X) - loss
         likelihood = logsumexp(joint, axis=1)
         penalty = float(np.vdot(weights.W, tasks.of(M).pull(_flat(weights.W))[:-1])) / (2.0 * cost)
@@ -127,9 +128,7 @@ def _not_worse(
 ) -> TaskWeights:
     """The weights for these responsibilities; those before where the solver's tolerance is more than the step gains."""
     coupling, weight = tasks.of(M), cost * data.count
-    solved = WeightedTasks(data.X, q).solve(
-        data.y, weight * data.factor, coupling, tasks.squared, tasks.tolerance, before
-    )
+    solved = WeightedTasks(data.X, q).solve(data.y, weight * data.factor, coupling, tasks.loss, tasks.tolerance, before)
     penalty = 0.5 * float(np.vdot(before.W, coupling.pull(_flat(before.W))[:-1]))
     kept = penalty + float(weight @ np.where(q > SMALLEST, q * loss, 0.0).sum(axis=1))
     return solved if solved.report.primal <= kept else before

@@ -27,10 +27,24 @@ class Hessian:
     border: NDArray[np.float64]
     corner: float
 
-class Margins:
-    def __init__(self, y: NDArray[np.float64], cost: NDArray[np.float64], width: float) -> None: ...
+class RowLosses:
     def terms(self, f: NDArray[np.float64]) -> Terms: ...
     def slope(self, f: NDArray[np.float64], df: NDArray[np.float64], t: float) -> tuple[float, float]: ...
+
+class Margins(RowLosses):
+    def __init__(self, y: NDArray[np.float64], cost: NDArray[np.float64], width: float) -> None: ...
+
+class Residuals(RowLosses):
+    def __init__(
+        self,
+        y: NDArray[np.float64],
+        cost: NDArray[np.float64],
+        up: float,
+        down: float,
+        epsilon: float,
+        width: float,
+        bent: bool,
+    ) -> None: ...
 
 class LinearRows:
     n: int

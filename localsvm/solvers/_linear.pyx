@@ -26,6 +26,12 @@ cdef extern from "linear.h":
         const double *y
         const double *cost
         double width
+    cdef struct lsvm_residuals:
+        int64_t n
+        const double *y
+        const double *cost
+        double up, down, epsilon, width
+        int bent
     cdef struct lsvm_terms:
         double *coef
         double *curvature
@@ -47,6 +53,9 @@ cdef extern from "linear.h":
     void lsvm_loss_terms(const lsvm_margins *m, const double *f, lsvm_terms *out) nogil
     void lsvm_loss_slope(const lsvm_margins *m, const double *f, const double *df, double t, double *first,
                          double *second) nogil
+    void lsvm_residual_terms(const lsvm_residuals *r, const double *f, lsvm_terms *out) nogil
+    void lsvm_residual_slope(const lsvm_residuals *r, const double *f, const double *df, double t, double *first,
+                             double *second) nogil
 
 cdef extern from "sdca.h":
     cdef struct lsvm_sdca:
@@ -115,11 +124,11 @@ class Terms:
     coef, curvature : (n,) float64
         First derivative of each row's loss by -f, and second derivative, both times the cost.
     smooth : float
-        Sum of c_i times the loss: the squared hinge, or the smoothed hinge.
+        Sum of c_i times the loss, squared or smoothed.
     loss : float
-        The same for the hinge itself.
+        The same for the loss that was smoothed.
     dual : float
-        The dual objective of the coefficients |coef|, without its term -1/2 |sum_i coef_i m_i phi_i|^2.
+        The dual objective of the coefficients coef, without its term -1/2 |sum_i coef_i m_i phi_i|^2.
     """
 
     coef: np.ndarray
@@ -148,8 +157,47 @@ class Hessian:
     corner: float
 
 
-cdef class Margins:
-    """The losses of rows, as functions of their decision values.
+cdef class RowLosses:
+    """The losses of rows, as functions of their decision values."""
+    cdef int64_t n
+    cdef object kept
+
+    cdef int keep(self, const double[::1] y, const double[::1] cost) except -1:
+        """Keep targets and costs, of which there is one a row."""
+        if cost.shape[0] != y.shape[0] or not y.shape[0]:
+            raise ValueError("one target and one cost a row are needed")
+        self.n, self.kept = y.shape[0], (y, cost)
+        return 0
+
+    cdef void evaluate(self, const double *f, lsvm_terms *out) noexcept nogil:
+        pass
+
+    cdef void follow(self, const double *f, const double *df, double t, double *first, double *second) noexcept nogil:
+        pass
+
+    def terms(self, const double[::1] f) -> Terms:
+        """Losses and derivatives at the decision values f (n,) float64."""
+        cdef double[::1] coef = np.empty(self.n), curvature = np.empty(self.n)
+        cdef lsvm_terms t
+        if f.shape[0] != self.n:
+            raise ValueError("one decision value a row is needed")
+        t.coef, t.curvature = &coef[0], &curvature[0]
+        with nogil:
+            self.evaluate(&f[0], &t)
+        return Terms(np.asarray(coef), np.asarray(curvature), t.smooth, t.loss, t.dual)
+
+    def slope(self, const double[::1] f, const double[::1] df, double t) -> tuple[float, float]:
+        """First and second derivative of the sum of losses by t, at the decision values f + t df."""
+        cdef double first, second
+        if f.shape[0] != self.n or df.shape[0] != self.n:
+            raise ValueError("one decision value a row is needed")
+        with nogil:
+            self.follow(&f[0], &df[0], t, &first, &second)
+        return first, second
+
+
+cdef class Margins(RowLosses):
+    """The losses of classes.
 
     Parameters
     ----------
@@ -161,33 +209,47 @@ cdef class Margins:
         Of the smoothed hinge, which is quadratic for 0 < 1 - y f < width; 0 for the squared hinge.
     """
     cdef lsvm_margins m
-    cdef object kept
 
     def __init__(self, const double[::1] y, const double[::1] cost, double width):
-        if cost.shape[0] != y.shape[0] or not y.shape[0]:
-            raise ValueError("one target and one cost a row are needed")
-        self.kept = (y, cost)
+        self.keep(y, cost)
         self.m.n, self.m.y, self.m.cost, self.m.width = y.shape[0], &y[0], &cost[0], width
 
-    def terms(self, const double[::1] f) -> Terms:
-        """Losses and derivatives at the decision values f (n,) float64."""
-        cdef double[::1] coef = np.empty(self.m.n), curvature = np.empty(self.m.n)
-        cdef lsvm_terms t
-        if f.shape[0] != self.m.n:
-            raise ValueError("one decision value a row is needed")
-        t.coef, t.curvature = &coef[0], &curvature[0]
-        with nogil:
-            lsvm_loss_terms(&self.m, &f[0], &t)
-        return Terms(np.asarray(coef), np.asarray(curvature), t.smooth, t.loss, t.dual)
+    cdef void evaluate(self, const double *f, lsvm_terms *out) noexcept nogil:
+        lsvm_loss_terms(&self.m, f, out)
 
-    def slope(self, const double[::1] f, const double[::1] df, double t) -> tuple[float, float]:
-        """First and second derivative of the sum of losses by t, at the decision values f + t df."""
-        cdef double first, second
-        if f.shape[0] != self.m.n or df.shape[0] != self.m.n:
-            raise ValueError("one decision value a row is needed")
-        with nogil:
-            lsvm_loss_slope(&self.m, &f[0], &df[0], t, &first, &second)
-        return first, second
+    cdef void follow(self, const double *f, const double *df, double t, double *first, double *second) noexcept nogil:
+        lsvm_loss_slope(&self.m, f, df, t, first, second)
+
+
+cdef class Residuals(RowLosses):
+    """The losses of values, of z = |y - f| - epsilon where it is above 0.
+
+    Parameters
+    ----------
+    y : (n,) float64
+    cost : (n,) float64
+        The factors c_i >= 0; 0 where a row takes no part.
+    up, down : float
+        Factors of the loss where y > f, and elsewhere.
+    epsilon : float
+    width : float
+        The loss is quadratic for 0 < z < width, and grows in proportion beyond; 0 for z^2.
+    bent : bool
+        Whether that is the loss itself, rather than a smoothed form of z.
+    """
+    cdef lsvm_residuals r
+
+    def __init__(self, const double[::1] y, const double[::1] cost, double up, double down, double epsilon,
+                 double width, bint bent):
+        self.keep(y, cost)
+        self.r.n, self.r.y, self.r.cost = y.shape[0], &y[0], &cost[0]
+        self.r.up, self.r.down, self.r.epsilon, self.r.width, self.r.bent = up, down, epsilon, width, bent
+
+    cdef void evaluate(self, const double *f, lsvm_terms *out) noexcept nogil:
+        lsvm_residual_terms(&self.r, f, out)
+
+    cdef void follow(self, const double *f, const double *df, double t, double *first, double *second) noexcept nogil:
+        lsvm_residual_slope(&self.r, f, df, t, first, second)
 
 
 cdef class LinearRows:

@@ -16,6 +16,7 @@ from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, LinearProblem, newton
+from localsvm.solvers.row_losses import Hinge, Residual
 from localsvm.solvers.stochastic import DescentBlock, descend
 
 Vector = NDArray[np.float64]
@@ -97,10 +98,10 @@ class LinearSolution:
     w : (size,) float64
         Weights.
     alpha : (n,) float64 or None
-        Dual coefficients >= 0. None in a solution that is only a start for others, if no solver would read it: it takes
-        memory in proportion to the rows.
+        Dual coefficients, for classes >= 0. None in a solution that is only a start for others, if no solver would read
+        it: it takes memory in proportion to the rows.
     width : float
-        Where the smoothing of the hinge ended.
+        Where the smoothing of the loss ended.
     report : LinearReport
     """
 
@@ -121,14 +122,18 @@ def solve(
     one_task_each : bool
         True where each row is in one task, so that the Hessian falls into blocks.
     solver : str
-        "auto", "sdca", "primal", "sag" (the squared hinge only), or "sgd": `passes` of stochastic subgradients on the
-        hinge, with no tolerance.
+        "auto", "sdca" (classes), "primal", "sag" (the squared hinge), or "sgd": `passes` of stochastic subgradients on
+        the hinge, with no tolerance.
     start : LinearSolution or None
         The solution of a similar problem.
     seed : int
         Seed of the order in which rows are visited.
     """
-    rows, y, cost, squared = problem
+    rows, y, cost, loss = problem
+    if isinstance(loss, Residual):
+        return _by_newton(problem, tolerance, system_of(rows, one_task_each), start)
+    assert isinstance(loss, Hinge), "there are no other losses"
+    squared = loss.squared
     if solver == "sgd":
         return _by_subgradients(rows, y, cost, passes, seed)
     if solver == "sag":
@@ -143,8 +148,15 @@ def solve(
             if reached.report.converged:
                 return reached
             start = None if ascent.afresh else reached
-    if start is None and system == "blocks" and rows.n >= SAMPLE_ROWS * rows.size:
-        part = LinearProblem(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], squared)
+    return _by_newton(problem, tolerance, system, start)
+
+
+def _by_newton(problem: LinearProblem, tolerance: float, system: str, start: LinearSolution | None) -> LinearSolution:
+    """Newton's method; with very many rows it starts from the solution for some, unless one step is enough."""
+    rows, y, cost, loss = problem
+    at_once = isinstance(loss, Residual) and loss.quadratic
+    if start is None and system == "blocks" and rows.n >= SAMPLE_ROWS * rows.size and not at_once:
+        part = LinearProblem(_every(rows, SAMPLE), y[::SAMPLE].copy(), SAMPLE * cost[::SAMPLE], loss)
         start = solve(part, tolerance, "primal")
     first = None if start is None else start.w
     width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)

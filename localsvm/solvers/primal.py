@@ -1,4 +1,4 @@
-"""The task-coupled linear SVM in the primal: Newton's method on the squared hinge, or on a smoothed hinge.
+"""The task-coupled linear SVM in the primal: Newton's method on a smooth loss, or on a smoothed one.
 
     min_w  P(w) = 1/2 |w|^2 + sum_i c_i loss(y_i f_i(w)),    f and w as in csrc/linear.h
 
@@ -7,7 +7,7 @@ With a coupling of the tasks, 1/2 tr(W' B^-1 W) takes the place of 1/2 |w|^2 (se
 A hinge smoothed over a width h is quadratic for 0 < 1 - y f < h. It differs from the hinge only on rows in that band,
 and its derivatives are feasible coefficients of the hinge's own dual. So every step comes with a certified duality gap:
 half the squared gradient (with a coupling g'Bg), plus what the smoothing hides, which falls as h^2. h is lowered as far
-as the tolerance needs and no further.
+as the tolerance needs and no further. Losses of values are smoothed in the same way (solvers.row_losses).
 
 Rows that lie far from the origin, compared with how far they lie from each other, are nearly parallel, and a Hessian
 made of their products holds nothing else. For these a step is solved for in other coordinates, see solvers.centred.
@@ -29,9 +29,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from localsvm.data.blocks.dataset import dense_rows
 from localsvm.pulse import beat
-from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Margins, Terms
+from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Terms
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.coupling import ALONE, Coupling
+from localsvm.solvers.row_losses import HINGE, RowLoss
 
 Vector = NDArray[np.float64]
 
@@ -56,25 +57,25 @@ class Newton:
     """
 
     def __init__(
-        self, rows: LinearRows, y: Vector, cost: Vector, width: float, start: Vector | None, tolerance: float,
-        coupling: Coupling = ALONE,
-    ) -> None:  # fmt: skip
-        self.rows, self.y, self.cost, self.tolerance, self.coupling = rows, y, cost, tolerance, coupling
+        self, problem: LinearProblem, width: float, start: Vector | None, tolerance: float, coupling: Coupling = ALONE
+    ) -> None:
+        self.problem, self.tolerance, self.coupling = problem, tolerance, coupling
+        self.rows = rows = problem.rows
         self.w = np.zeros(rows.size) if start is None else start.copy()
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
-        self._inside = np.zeros(rows.n, np.bool_)
+        self._curved = np.zeros(rows.n)
         self._hessian: Hessian | None = None
         self.stretch = Stretch.of(rows) if coupling is ALONE else None
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:
-        """Continue with this width of the hinge; 0 for the squared hinge."""
-        self.width, self.margins = width, Margins(self.y, self.cost, width)
+        """Continue with this width of the loss; 0 for a smooth one."""
+        self.width, self.losses = width, self.problem.loss.at(self.problem.y, self.problem.cost, width)
         self._look()
 
     def _look(self) -> None:
         """Compute losses, gradient and dual coefficients at the current weights."""
-        self.terms: Terms = self.margins.terms(self.f)
+        self.terms: Terms = self.losses.terms(self.f)
         self.sum = self.rows.add(self.terms.coef)
         self.pull = self.coupling.pull(self.w)
         self.gradient = self.pull - self.sum
@@ -82,12 +83,12 @@ class Newton:
 
     @property
     def alpha(self) -> Vector:
-        """Dual coefficients (n,): minus the derivatives of the losses by y f."""
-        return np.asarray(self.terms.coef * self.y)
+        """Dual coefficients (n,); see `RowLoss`."""
+        return self.problem.loss.alpha(self.terms.coef, self.problem.y)
 
     @property
     def primal(self) -> float:
-        """The primal objective, with the hinge itself instead of the smoothed one."""
+        """The primal objective, with the loss itself instead of the smoothed one."""
         return 0.5 * float(self.w @ self.pull) + (self.terms.smooth if self.width == 0 else self.terms.loss)
 
     @property
@@ -101,13 +102,14 @@ class Newton:
         H is updated from step to step: rows are added where the loss has become curved, and subtracted where it no
         longer is.
         """
-        inside = self.terms.curvature > 0.0
-        change = self.cost * (inside.astype(np.int8) - self._inside.astype(np.int8))
-        if self._hessian is None or 2 * np.count_nonzero(change) > np.count_nonzero(inside):
-            self._hessian, change = None, self.cost * inside
+        factor = 2.0 if self.width == 0.0 else 1.0 / self.width
+        curved = self.terms.curvature / factor  # exactly, as widths are powers of 2
+        change = curved - self._curved
+        if self._hessian is None or 2 * np.count_nonzero(change) > np.count_nonzero(curved):
+            self._hessian, change = None, curved
         self._hessian = self.rows.hessian(change, self._hessian)
-        self._inside = inside
-        return self._hessian, 2.0 if self.width == 0.0 else 1.0 / self.width
+        self._curved = curved
+        return self._hessian, factor
 
     def advance(self, step: Vector) -> bool:
         """Minimise the smoothed objective along a step; False if rounding leaves nothing to gain."""
@@ -128,7 +130,7 @@ class Newton:
         if first >= 0.0:
             return 0.0
         for _ in range(LINE_STEPS if self.stretch is None else FAR_LINE_STEPS):
-            slope, curve = self.margins.slope(self.f, df, t)
+            slope, curve = self.losses.slope(self.f, df, t)
             slope, curve = slope + along + t * square, curve + square
             if abs(slope) <= -FLAT * first:
                 break
@@ -146,15 +148,14 @@ class LinearProblem(NamedTuple):
     ----------
     rows : LinearRows
     y, cost : (n,) float64
-        +-1, or 0 where a row takes no part; and the factors c_i >= 0.
-    squared : bool
-        The squared hinge instead of the hinge.
+        +-1, or 0 where a row takes no part, or values; and the factors c_i >= 0.
+    loss : RowLoss
     """
 
     rows: LinearRows
     y: Vector
     cost: Vector
-    squared: bool
+    loss: RowLoss = HINGE
 
 
 def newton(
@@ -172,12 +173,12 @@ def newton(
     start : (size,) or None
         Weights to start from.
     width : float
-        The first smoothing of the hinge.
+        The first smoothing of a loss that is not smooth.
     coupling : Coupling
         That of the tasks.
     """
-    squared = problem.squared
-    at = Newton(problem.rows, problem.y, problem.cost, 0.0 if squared else width, start, tolerance, coupling)
+    smooth = problem.loss.smooth
+    at = Newton(problem, 0.0 if smooth else width, start, tolerance, coupling)
     direction = by_gradients if at.stretch else DIRECTIONS[system]
     steps = 0
     while steps < max_steps:
@@ -187,7 +188,7 @@ def newton(
         gap = primal - at.dual
         if gap <= tolerance * primal:
             break
-        if not squared and 0.5 * at.square <= 0.25 * gap and at.width > SMALLEST_WIDTH:
+        if not smooth and 0.5 * at.square <= 0.25 * gap and at.width > SMALLEST_WIDTH:
             at.smooth_over(NARROWER * at.width)
             continue
         # if I + H is 1e10 or larger, a direct solution may lose all digits; conjugate gradients still go downhill

@@ -18,6 +18,7 @@ from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.coupling import ALONE, Coupling
 from localsvm.solvers.linear import WIDER, LinearSolution, solve
 from localsvm.solvers.primal import FIRST_WIDTH, LinearProblem, newton
+from localsvm.solvers.row_losses import RowLoss
 
 Floats = NDArray[np.float64]
 SMALLEST = 1e-4  # weights in a task that are not worth a row
@@ -50,42 +51,36 @@ class WeightedTasks:
         self.rows = LinearRows(rows_of(X, row), q.shape[1], task.astype(np.int32), BIAS, shared_bias=False)
 
     def solve(
-        self, y: Floats, cost: Floats, coupling: Coupling, squared: bool, tolerance: float, start: TaskWeights | None
+        self, y: Floats, cost: Floats, coupling: Coupling, loss: RowLoss, tolerance: float, start: TaskWeights | None
     ) -> TaskWeights:
         """Solve to a duality gap of `tolerance` times the objective.
 
         Parameters
         ----------
-        y, cost : (n,) float64; +-1, or 0 where a row takes no part, and c_i >= 0.
+        y, cost : (n,) float64; for classes +-1, or 0 where a row takes no part; and c_i >= 0.
         start : the solution of a similar problem.
         """
-        rows, y, cost = self._taking_part(y[self.row], cost[self.row] * self.share)
+        rows, y, cost = self._taking_part(y[self.row], cost[self.row] * self.share, loss)
         begin = None if start is None else np.append(start.W.ravel(), 0.0)
         tasks = rows.tasks
         if coupling is ALONE:
             before = None if start is None or begin is None else LinearSolution(begin, None, start.width, start.report)
-            solution = solve(LinearProblem(rows, y, cost, squared), tolerance, "primal", start=before)
+            solution = solve(LinearProblem(rows, y, cost, loss), tolerance, "primal", start=before)
             return TaskWeights(solution.w[:-1].reshape(tasks, -1), solution.width, solution.report)
         system = "coupled" if rows.size <= LARGEST_SYSTEM else "gradients"
         width = FIRST_WIDTH if start is None else min(FIRST_WIDTH, WIDER * start.width)
         at, report = newton(
-            LinearProblem(rows, y, cost, squared), tolerance, system=system, start=begin, width=width, coupling=coupling
+            LinearProblem(rows, y, cost, loss), tolerance, system=system, start=begin, width=width, coupling=coupling
         )
         return TaskWeights(at.w[:-1].reshape(tasks, -1), at.width, report)
 
-    def _taking_part(self, y: Floats, cost: Floats) -> tuple[LinearRows, Floats, Floats]:
+    def _taking_part(self, y: Floats, cost: Floats, loss: RowLoss) -> tuple[LinearRows, Floats, Floats]:
         """Rows that take part, with y and cost; all rows unless most take no part: a pair of many classes has few."""
-        part = np.flatnonzero((y != 0) & (cost > 0))
+        part = np.flatnonzero(loss.takes_part(y) & (cost > 0))
         if not len(part) or 2 * len(part) >= len(y):
             return self.rows, y, cost
         X, task = self.rows.X, self.rows.task[part]
         return LinearRows(rows_of(X, part), self.rows.tasks, task, BIAS, shared_bias=False), y[part], cost[part]
-
-
-def losses(values: Floats, y: Floats, squared: bool) -> Floats:
-    """Loss (n, tasks) of each row in each task, from decision values (n, tasks); y (n,)."""
-    slack = np.maximum(0.0, 1.0 - y[:, None] * values)
-    return np.asarray(np.square(slack) if squared else slack)
 
 
 def task_values(X: Examples, W: Floats) -> Floats:

@@ -1,5 +1,7 @@
-"""Names of the losses of values (`losses`), for those who only read options."""
+"""Names of the losses of classes and of values (`losses`), for those who only read options."""
 
+SQUARED_HINGE = "squared-hinge"
+CLASS_LOSSES = ("hinge", SQUARED_HINGE)
 LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE = "least-squares", "quantile", "expectile", "absolute"
 INSENSITIVE, SQUARED_INSENSITIVE, HUBER = "epsilon-insensitive", "squared-epsilon-insensitive", "huber"
 LOSSES = (LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE, INSENSITIVE, SQUARED_INSENSITIVE, HUBER)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers.boxes import Dual
+from localsvm.solvers.row_losses import Residual
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
@@ -82,6 +83,16 @@ class Loss:
         return Dual(
             -infinite, infinite, e=self.epsilon if self.name == SQUARED_INSENSITIVE else 0.0, plus=0.5, minus=0.5
         )
+
+    @property
+    def residual(self) -> Residual:
+        """The loss as the linear solvers have it; of a row the same as `self(y - f)`."""
+        if self.name in LEVELLED:
+            return Residual(1 if self.name == QUANTILE else 2, self.level, 1.0 - self.level)
+        if self.name == HUBER:
+            return Residual(2, bend=self.epsilon)
+        epsilon = self.epsilon if self.name in (INSENSITIVE, SQUARED_INSENSITIVE) else 0.0
+        return Residual(1 if self.name in (ABSOLUTE, INSENSITIVE) else 2, epsilon=epsilon)
 
     def constant(self, y: Values, weight: Values) -> float:
         """The value that is best for all rows, sum_i w_i L(y_i, c): their mean, quantile or expectile.

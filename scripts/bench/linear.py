@@ -22,7 +22,7 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.comparison import Case, Comparison, Turn, main
 from harness.datasets import GENERATED, arrays, available, examples
-from harness.library import Examples, LinearProblem, LinearRows, scaling_of, solve, thinned
+from harness.library import Examples, Hinge, LinearProblem, LinearRows, scaling_of, solve, thinned
 from harness.summaries import fixed, megabytes, summaries, summary_table
 from harness.timing import Figures, timed
 
@@ -73,7 +73,7 @@ def ours(solver: str, case: Case, options: argparse.Namespace) -> Figures:
 
     def fit() -> None:
         rows, cost = LinearRows(X), np.full(len(y), case.get("C"))
-        solutions.append(solve(LinearProblem(rows, y, cost, case.get("loss") == "squared"), TOLERANCE, solver))
+        solutions.append(solve(LinearProblem(rows, y, cost, Hinge(case.get("loss") == "squared")), TOLERANCE, solver))
 
     figures = timed(fit)
     w = solutions[-1].w

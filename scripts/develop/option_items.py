@@ -22,7 +22,8 @@ ORDINARY_WORDS = ("linear", "rbf")  # names of methods that are words, or values
 CODE = [
     re.compile(r"(?:exp|max)\([^()]*\)|\bC n\b|\bC = c/m"),  # formulas
     re.compile(
-        r"(?<![\w(-])--?[a-zA-Z][\w-]*(?: (?:\d[\d.]*|sgd|sdca|full|kmeans|squared|manhattan)\b)?|(?<=\()--?[a-z][\w-]*"
+        r"(?<![\w(-])--?[a-zA-Z][\w-]*(?: (?:\d[\d.]*|sgd|sdca|full|kmeans|squared-hinge|manhattan)\b)?"
+        r"|(?<=\()--?[a-z][\w-]*"
     ),
     re.compile(
         r"(?:^|(?<=[.;] )|(?<=, )|(?<=with ))(?:[a-z]+(?:-[a-z]+)?|[01]|rank:R)(?=(?:, [a-z]+)*: |, all classes)"

@@ -228,31 +228,31 @@ LINEAR = """
 wavy        -m linear -s sdca -C 1
 wavy        -m linear -s primal
 wavy        -m linear -s sgd --passes 5
-wavy        -m linear --loss squared
-sparse      -m linear --loss squared -s sag -C 0.01,0.1
-wavy        -m linear --loss squared -s sdca --mean-loss
+wavy        -m linear --loss squared-hinge
+sparse      -m linear --loss squared-hinge -s sag -C 0.01,0.1
+wavy        -m linear --loss squared-hinge -s sdca --mean-loss
 wavy        -m linear --mean-loss -P voronoi
 wavy        -m linear --select vote --grid full
 blobs       -m linear -w 2 5 --multiclass ava
 sparse      -m linear -s sdca -e 1e-6
 sparse      -m linear -s primal -C 0.1,1
 sparse      -m linear -s sgd --passes 5
-sparse      -m linear --loss squared -s primal
-sparse      -m linear --loss squared -s sdca
+sparse      -m linear --loss squared-hinge -s primal
+sparse      -m linear --loss squared-hinge -s sdca
 wavy        -m linear --stream -s sgd --passes 5
 five        -m linear --stream -s sgd --multiclass ava --passes 3
 sparse      -m linear --stream -s sgd --passes 5 --scale row
 five        -m linear -s sgd -w 7 3
 crescents   -m kmeans-svm -K 2,4,8
-crescents   -m kmeans-svm --loss squared -s primal
+crescents   -m kmeans-svm --loss squared-hinge -s primal
 blobs       -m kmeans-svm -s sgd --mean-loss -C 1,10
 topics      -m kmeans-svm -K 2,4 -s sdca
-papers      -m kmeans-svm --mean-loss --loss squared -C 1,10
-papers      -m linear --multiclass ava --loss squared -w 1 3
+papers      -m kmeans-svm --mean-loss --loss squared-hinge -C 1,10
+papers      -m linear --multiclass ava --loss squared-hinge -w 1 3
 blobs       -m kmeans-svm --stream -s sgd --passes 3 -C 0.1,1
 crescents   -m csvm -K 2,4,8 --lambda 1,10,100 -C 0.1,1
 blobs       -m csvm -K 1 --lambda 5
-wavy        -m csvm --loss squared --lambda 1,50 -C 0.01,1
+wavy        -m csvm --loss squared-hinge --lambda 1,50 -C 0.01,1
 wavy        -m csvm -s sgd --lambda 10 -C 1
 topics      -m csvm -K 4 --lambda 1,20 -s primal -C 0.1,1
 sparse      -m csvm -K 2 --lambda 5 -C 1
@@ -260,14 +260,14 @@ papers      -m csvm --stream -s sgd -K 3 --lambda 10 --passes 3 -C 0.1,1
 crescents   -m llsvm --coding exponential -C 0.1,1
 crescents   -m llsvm --coding linear -K 10 --neighbours 3 -C 1
 blobs       -m llsvm --coding linear --neighbours 2 -C 1
-wavy        -m llsvm --neighbours 1 --loss squared -C 0.1,1
+wavy        -m llsvm --neighbours 1 --loss squared-hinge -C 0.1,1
 sparse      -m llsvm --coding exponential -K 4,6 -C 0.1,1
 sparse      -m llsvm --coding linear -C 1
 papers      -m llsvm -s sgd --passes 5 -C 1
 crescents   -m l3 --landmarks pca
 crescents   -m l3 -L 4,10 --projection rbf -g 0.5,2 -C 1,10
 blobs       -m l3 --projection rbf -L 8 -g 0.1 --landmarks pca
-wavy        -m l3 -K 2,4,8 -L 5 --loss squared -C 0.01,0.1
+wavy        -m l3 -K 2,4,8 -L 5 --loss squared-hinge -C 0.01,0.1
 wavy        -m l3 -s sgd --mean-loss -C 1
 sparse      -m l3 --landmarks pca -L 10 -C 0.01,1
 sparse      -m l3 --projection rbf -L 20 -g 0.1 -C 1,10

@@ -47,6 +47,7 @@ from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.coupling import ALONE
 from localsvm.solvers.linear import solve
 from localsvm.solvers.primal import LinearProblem
+from localsvm.solvers.row_losses import Hinge
 from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
 from localsvm.targets.classification import Classification
 
@@ -58,6 +59,7 @@ __all__ = [
     "TARGET",
     "Dataset",
     "Examples",
+    "Hinge",
     "LinearProblem",
     "LinearRows",
     "LocalModel",

@@ -125,7 +125,7 @@ def options_of(name: str, method: str, seed: int, files: Files) -> list[str]:
     if method in ("csvm", "llsvm", "kmeans-svm", "l3"):
         given += ["-K", str(CLUSTERS[name])]
     if method.startswith("l3"):
-        given += ["--loss", L3_LOSSES.get(name, "squared")]
+        given += ["--loss", L3_LOSSES.get(name, "squared-hinge")]
     if method == "l3 chosen":
         given += CHOSEN[name]
     if method != "rbf":

@@ -132,7 +132,7 @@ def score(train: Rows, test: Rows, state: State, cost: float) -> tuple[float, bo
     rows, answering = (METHOD.rows(part.X, state) for part in (train, test))
     labels = np.unique(train.y)
     costs = np.full(len(train.y), cost)
-    problems = [LinearProblem(rows, np.where(train.y == label, 1.0, -1.0), costs, False) for label in labels]
+    problems = [LinearProblem(rows, np.where(train.y == label, 1.0, -1.0), costs) for label in labels]
     solutions = [solve(problem, METHOD.tolerance) for problem in problems]
     values = np.stack([answering.values(solution.w) for solution in solutions])
     right = float(np.mean(labels[values.argmax(axis=0)] == test.y))

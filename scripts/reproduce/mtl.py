@@ -157,7 +157,7 @@ def gammas(given: list[str], files: Files) -> list[str]:
 def own(method: str, used: Set) -> dict[str, str]:
     """Options of a method besides C and K."""
     return {
-        "linear": {"--loss": "squared"},
+        "linear": {"--loss": "squared-hinge"},
         "svm-knn": {"--neighbours": "20,80" if used.few else "10,20,40,80"},
         "mlsvm": {"--shrinkage": "0.0001,0.1,10"},
         "mtl": {"--shrinkage": "0.0001,0.1,10", "--groups": "5", "--coupling": "0,10" if used.few else "0,10,100"},

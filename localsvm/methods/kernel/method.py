@@ -165,10 +165,6 @@ class KernelMethod(Method):
         """True where conjugate gradients solve the problems, in float32: least squares."""
         return False
 
-    def epsilons(self, deviation: float) -> tuple[float, ...]:
-        """Values of the loss's epsilon to choose from, in units of the values; deviation: of these."""
-        return (0.0,)
-
     @property
     def online_epochs(self) -> int:
         """Epochs of LaSVM before the solver; 0 for none."""

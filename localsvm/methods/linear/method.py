@@ -1,6 +1,6 @@
 """Base of the linear local methods: one problem, its solutions fold by fold, and its models.
 
-    min_W  1/2 |W|^2 + sum_i C_i loss(y_i f(x_i)),    f(x) = sum_k m_k(x) W_k phi(x) (+ a bias, one a task or shared)
+    min_W  1/2 |W|^2 + sum_i C_i loss(y_i, f(x_i)),    f(x) = sum_k m_k(x) W_k phi(x) (+ a bias, one a task or shared)
 
 A method says how a row becomes features phi and memberships m (`represent`, `rows`); see csrc/linear.h for the problem
 and localsvm/solvers/linear.py for its solvers. Representations do not look at labels: all folds, costs and binary
@@ -52,7 +52,7 @@ class LinearMethod(LinearRepresentation):
         inside = np.zeros(len(cell.y), np.bool_)
         for part, (_, solution) in zip(parts, models, strict=True):
             if solution.alpha is not None:
-                inside[slice(None) if part.taken is None else part.taken] |= solution.alpha > 0
+                inside[slice(None) if part.taken is None else part.taken] |= solution.alpha != 0
         states = [system.state(part) for part in parts]
         if not system.parts.paired:
             states = states[:1]

@@ -10,13 +10,16 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import State
 from localsvm.methods.linear.options import LinearOptions
 from localsvm.methods.option import loss_option
+from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
+from localsvm.targets.loss_names import LOSSES, SQUARED_HINGE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from localsvm.data.blocks.dataset import Examples
+    from localsvm.methods.grids import Grid
     from localsvm.solvers._linear import LinearRows
 
     Floats = NDArray[np.float64]
@@ -26,27 +29,36 @@ BIAS = 1.0  # the constant appended to every row: the bias is regularised, as in
 
 
 @dataclass(frozen=True)
-class LinearRepresentation(LinearOptions):
+class LinearRepresentation(ValueLosses, LinearOptions):
     """The rows of a linear method. Subclasses add options, and say what their rows are."""
 
     one_task_each: ClassVar[bool] = True  # each row belongs to one task, with share 1
     of_pairs: ClassVar[bool] = False  # a pair of classes has a representation of its own
     drawn_by: ClassVar[tuple[str, ...]] = ()  # the parameters that `drawn` depends on; () for all
 
-    loss: str = loss_option("hinge", "squared")
+    loss: str = loss_option("hinge", SQUARED_HINGE, *LOSSES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_loss()
+        if self.loss in LOSSES and self.solver not in ("auto", "primal"):
+            raise OptionError(
+                f"{opt.solver(self.solver)} is for classes; values have {opt.solver('primal')}, as without {opt.solver}"
+            )
         if self.solver == "sgd" and self.loss != "hinge":
             raise OptionError(
                 f"{opt.solver('sgd')} is for {opt.loss('hinge')}; the squared hinge has {opt.solver('sdca')}, "
                 f"{opt.solver('primal')} and {opt.solver('sag')}"
             )
-        if self.solver == "sag" and self.loss != "squared":
+        if self.solver == "sag" and self.loss != SQUARED_HINGE:
             raise OptionError(
-                f"{opt.solver('sag')} needs a smooth loss: give {opt.loss('squared')}, or another solver such as "
+                f"{opt.solver('sag')} needs a smooth loss: give {opt.loss(SQUARED_HINGE)}, or another solver such as "
                 f"{opt.solver('primal')}"
             )
+
+    def grid_for(self, features: int) -> Grid:
+        """The grid for rows of so many features."""
+        return self.with_epsilons(super().grid_for(features))
 
     @property
     def remedy(self) -> str:

@@ -18,13 +18,15 @@ from localsvm.errors import OptionError
 from localsvm.methods.base import Fit, Fitted, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.fit_report import FitReport
-from localsvm.methods.grids import Values
+from localsvm.methods.grids import Grid, Values
 from localsvm.methods.linear.options import MeanLoss, most_first
 from localsvm.methods.locally_linear.clustered import Restarted
 from localsvm.methods.option import loss_option, option
 from localsvm.methods.saved import table
+from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
 from localsvm.store.pieces import Lengths, Piece, Pieces, floats64, pointer
+from localsvm.targets.loss_names import LOSSES, SQUARED_HINGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
     from localsvm.methods.mixtures.systems.predictor import MixturePredictor
     from localsvm.representations.svm_mixture import SVMMixture, Tasks
+    from localsvm.solvers.row_losses import RowLoss
     from localsvm.targets.base import Target
 
     Floats = NDArray[np.float64]
@@ -46,7 +49,7 @@ MOST_COLUMNS = 1000  # of full covariances
 
 
 @dataclass(frozen=True)
-class MixtureMethod(Restarted, MeanLoss):
+class MixtureMethod(ValueLosses, Restarted, MeanLoss):
     """The parts that all mixtures share. Subclasses say how the tasks are coupled."""
 
     covariance: str = option(
@@ -68,10 +71,11 @@ class MixtureMethod(Restarted, MeanLoss):
         "the one with the largest share.",
         choices=("soft", "hard"),
     )
-    loss: str = loss_option("hinge", "squared")
+    loss: str = loss_option("hinge", SQUARED_HINGE, *LOSSES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_loss()
         self.check_clusters()
         if not self.shrinkage or not all(1e-12 <= s <= 1e12 for s in self.shrinkage):
             raise OptionError(f"{opt.shrinkage} takes numbers from 1e-12 to 1e12")
@@ -85,11 +89,20 @@ class MixtureMethod(Restarted, MeanLoss):
         """Components, their start, and shrinkage, smoothest first; then what couples the tasks."""
         return self.cluster_axes | {"shrinkage": most_first(self.shrinkage)}
 
-    def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
-        """Coupling of the tasks at a setting."""
+    def grid_for(self, features: int) -> Grid:
+        """The grid for rows of so many features."""
+        return self.with_epsilons(super().grid_for(features))
+
+    @property
+    def loss_number(self) -> int:
+        """The loss as csrc/mixture.h numbers it."""
+        return 2 if self.loss in LOSSES else int(self.loss == SQUARED_HINGE)
+
+    def tasks(self, setting: dict[str, float], loss: RowLoss, tolerance: float) -> Tasks:
+        """Coupling of the tasks at a setting, and their loss."""
         from localsvm.representations.svm_mixture import Tasks
 
-        return Tasks(0.0, 0.0, self.loss == "squared", tolerance)
+        return Tasks(0.0, 0.0, loss, tolerance)
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """Mixtures without labels, kept from setting to setting."""
@@ -129,7 +142,7 @@ class MixtureMethod(Restarted, MeanLoss):
         """Decision functions of a saved cell."""
         from localsvm.methods.mixtures.systems.predictor import MixturePredictor
 
-        return MixturePredictor(state, target, self.loss == "squared", self.rule == "hard")
+        return MixturePredictor(state, target, self.loss_number, self.rule == "hard")
 
     def pieces(self, target: Target, dense: bool) -> Pieces:
         """Arrays of m models of K components each; a factor has a row a component, or as many as there are features."""

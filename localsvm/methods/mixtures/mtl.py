@@ -20,6 +20,7 @@ from localsvm.naming import opt
 
 if TYPE_CHECKING:
     from localsvm.representations.svm_mixture import Tasks
+    from localsvm.solvers.row_losses import RowLoss
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class MultiTaskSVM(MixtureMethod):
         """Components and shrinkage; groups and coupling, the strongest first."""
         return super().axes(features) | {"groups": self.groups, "coupling": most_first(self.coupling)}
 
-    def tasks(self, setting: dict[str, float], tolerance: float) -> Tasks:
-        """Coupling of the tasks at a setting."""
+    def tasks(self, setting: dict[str, float], loss: RowLoss, tolerance: float) -> Tasks:
+        """Coupling of the tasks at a setting, and their loss."""
         from localsvm.representations.svm_mixture import Tasks
 
-        return Tasks(setting["coupling"], setting["groups"], self.loss == "squared", tolerance)
+        return Tasks(setting["coupling"], setting["groups"], loss, tolerance)

@@ -18,7 +18,7 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
 from localsvm.methods.kernel.systems.values import ValueSystem
-from localsvm.targets.regression import Regression
+from localsvm.methods.kernel.value_options import ValueOptions
 
 # where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
 # solution on every eighth row up to 4 times faster, above .3 slower (skin_nonskin, ijcnn1, cod-rna, covtype)
@@ -40,10 +40,10 @@ class PreparedKernel(Prepared):
         """The kernel of the cell's rows, whole or to be computed block by block."""
         method, cell, kernel = self.method, self.cell, self.method.kernel_of(setting["gamma"])
         K: NDArray[Any] | KernelRows
-        if method.value_losses:
+        if isinstance(method, ValueOptions) and method.value_losses:
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._whole().matrix(kernel, exact)
-            return ValueSystem(cell, K, kernel, method.tolerance, self._epsilon(setting))
+            return ValueSystem(cell, K, kernel, method.tolerance, method.losses_at(cell.target, setting))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
             K = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
@@ -60,11 +60,6 @@ class PreparedKernel(Prepared):
             else:
                 self._gram = Gram(cell.X, self._scratch, self._several)
         return self._gram
-
-    def _epsilon(self, setting: dict[str, float]) -> float:
-        """Epsilon of the loss: of the setting, or the only one."""
-        assert isinstance(self.cell.target, Regression)
-        return setting.get("epsilon", *self.method.epsilons(self.cell.target.deviation)[:1])
 
     def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:
         """True where the solution on a part of the rows has few support vectors.

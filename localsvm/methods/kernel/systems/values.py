@@ -26,7 +26,7 @@ from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.boxes import Boxes, moved
 from localsvm.solvers.least_squares import Landmarks, Solved, Systems
 from localsvm.targets.loss_names import LEAST_SQUARES
-from localsvm.targets.regression import Regression
+from localsvm.targets.losses import Loss
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -76,14 +76,12 @@ class ValueSystem(System):
     ----------
     K : the kernel matrix of the cell's rows, padded, or for least squares rows whose kernel is computed as needed.
     tolerance : of the models.
-    epsilon : of the loss, in units of the values.
+    losses : of the problems, in units of their values.
     """
 
-    def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, epsilon: float) -> None:
-        assert isinstance(cell.target, Regression), "the method's loss is one of values"
+    def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss]) -> None:
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        self._most, unit = least_squares.FEW_LANDMARKS, cell.target.deviation
-        self.losses = [replace(loss, epsilon=epsilon / unit) for loss in cell.target.losses]
+        self._most, self.losses = least_squares.FEW_LANDMARKS, losses
 
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float

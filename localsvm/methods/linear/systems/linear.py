@@ -16,6 +16,7 @@ from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import LinearSolution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH, LinearProblem
+from localsvm.solvers.row_losses import RowLoss
 
 Floats = NDArray[np.float64]
 
@@ -36,12 +37,14 @@ class PreparedLinear(Prepared):
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LinearSystem:
         """The rows in the representation of this setting."""
-        values = tuple(value for name, value in setting.items() if name in (self.method.drawn_by or setting))
+        own = self.method.drawn_by or setting.keys() - {"epsilon"}
+        values = tuple(value for name, value in setting.items() if name in own)
         paired = self.method.of_pairs and self.cell.target.leaves_out
         if values not in self._known:
             self._known.clear()  # settings that share one follow each other, and memory is for one
             self._known[values] = self._parts(setting, paired)
-        return LinearSystem(self, self._known[values], self.method.chosen(setting), purpose.cost)
+        losses = self.method.row_losses(self.cell.target, setting)
+        return LinearSystem(self, self._known[values], self.method.chosen(setting), losses, purpose.cost)
 
     def _parts(self, setting: dict[str, float], paired: bool) -> Parts[Represented]:
         """Parts that do not refer to this object, or the rows would stay in memory until garbage is collected."""
@@ -56,12 +59,14 @@ class PreparedLinear(Prepared):
 class LinearSystem(System):
     """Every binary problem of a cell over one representation of its rows, or each over its own.
 
-    chosen: what the representations have besides; cost: C on the whole cell.
+    chosen: what the representations have besides; losses: of the problems; cost: C on the whole cell.
     """
 
-    def __init__(self, prepared: PreparedLinear, parts: Parts[Represented], chosen: State, cost: float) -> None:
+    def __init__(
+        self, prepared: PreparedLinear, parts: Parts[Represented], chosen: State, losses: Sequence[RowLoss], cost: float
+    ) -> None:
         self.method, self.cell, self.X = prepared.method, prepared.cell, prepared.X
-        self.parts, self.chosen, self.cost = parts, chosen, cost
+        self.parts, self.chosen, self.losses, self.cost = parts, chosen, losses, cost
         self._shared = None if parts.paired else self.method.rows(self.X, self.state(parts.shared))
 
     def state(self, part: Represented) -> State:
@@ -116,7 +121,7 @@ class LinearSystem(System):
             y = np.ascontiguousarray(part.of(self.cell.Y[:, job.problem]))
             weight = part.of(job.costs[c] * self.cell.training_weight(job.fold))
             solution = solve(
-                LinearProblem(rows, y, weight, method.loss == "squared"), tolerance, method.solver,
+                LinearProblem(rows, y, weight, self.losses[job.problem]), tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,
             )  # fmt: skip
             return self._lean(solution, rows) if lean else solution

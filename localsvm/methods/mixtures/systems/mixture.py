@@ -53,6 +53,7 @@ class MixtureSystem(System):
 
     def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Parts[MixturePart]) -> None:
         self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
+        self.losses = method.row_losses(cell.target, setting)
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[Scored | None], roughness: float) -> list[list[Scored]]:
         """Solve cost by cost, all jobs side by side."""
@@ -71,8 +72,8 @@ class MixtureSystem(System):
         def values(i: int, c: int, rows: slice) -> Floats:
             X, W, part = between(self.cell.X, rows.start, rows.stop), solutions[i][c].weights.W, parts[i]
             if part.taken is None:
-                return decided(part.logs[rows], task_values(X, W), method.loss == "squared", method.rule == "hard")
-            return part.decide(X, W, method.loss == "squared", method.rule == "hard")
+                return decided(part.logs[rows], task_values(X, W), method.loss_number, method.rule == "hard")
+            return part.decide(X, W, method.loss_number, method.rule == "hard")
 
         fill_held_out(self.cell, jobs, out, values)
 
@@ -99,22 +100,23 @@ class MixtureSystem(System):
         return Scored(TaskWeights(W, width, weights[0].report), M)
 
     def _scored(self, jobs: Sequence[Job], c: int, starts: Sequence[Scored | None], roughness: float) -> list[Scored]:
-        tasks, parts = self.method.tasks(self.setting, roughness * self.method.tolerance), self.parts.of(jobs)
+        parts, tolerance = self.parts.of(jobs), roughness * self.method.tolerance
 
         def work(i: int) -> Scored:
             job, start, part = jobs[i], starts[i], parts[i]
             weight = job.costs[c] * self.cell.training_weight(job.fold)
             weights, M = (start.weights, start.M) if start else (None, None)
             y, weight = part.of(self.cell.Y[:, job.problem]), part.of(weight)
+            tasks = self.method.tasks(self.setting, self.losses[job.problem], tolerance)
             return Scored(*solve_tasks(part.tasks, y, weight, tasks, weights, M))
 
         return self.cell.threads.map(work, len(jobs))
 
     def _fitted(self, job: Job, begin: SVMMixture) -> SVMMixture:
         cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
-        taken = np.flatnonzero((y != 0) & (weight > 0))
+        taken = np.flatnonzero(self.losses[job.problem].takes_part(y) & (weight > 0))
         if not len(taken):
             return replace(begin, trace=np.zeros(1), ended=True)
         data = MixtureRows(rows_of(cell.X, taken), y[taken], cell.mass[taken], cell.cost[taken])
-        tasks = self.method.tasks(self.setting, self.method.tolerance)
+        tasks = self.method.tasks(self.setting, self.losses[job.problem], self.method.tolerance)
         return fit_svm_mixture(data, float(job.costs[0]), tasks, begin, *WITH_LABELS)

@@ -34,14 +34,14 @@ class MixturePart(ProblemPart):
     logs: Floats
     tasks: WeightedTasks
 
-    def decide(self, X: Examples, W: Floats, squared: bool, hard: bool) -> Floats:
+    def decide(self, X: Examples, W: Floats, loss: int, hard: bool) -> Floats:
         """Decision values (n,), with weights W, of rows X (n, d) that need not be of the part.
 
-        squared: the loss is the squared hinge; hard: the component with the largest share decides.
+        loss: as csrc/mixture.h numbers it; hard: the component with the largest share decides.
         """
         at = self.mixture
         dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
-        return np.asarray(Components(at.offsets, at.mean, at.factor, W, squared, hard).decide(dense))
+        return np.asarray(Components(at.offsets, at.mean, at.factor, W, loss, hard).decide(dense))
 
 
 def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
