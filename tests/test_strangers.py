@@ -34,6 +34,8 @@ BY_CHANCE = CHUNKS | {
     "unreadable",
     "an empty object",
 }
+# every so-many-th damage, from the first or a later one: some, and all in parts that run side by side
+WHOLE_PARTS = [pytest.param(slice(part, None, 4), marks=pytest.mark.whole, id=f"part_{part}") for part in range(4)]
 LINE = 400  # characters of a message at most, without the path
 
 
@@ -98,11 +100,11 @@ def all_damages(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> Iterator[
         yield "report", damage
 
 
-@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.whole)])
-def test_strangers(step: int, bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [pytest.param(slice(None, None, 15), id="some"), *WHOLE_PARTS])
+def test_strangers(part: slice, bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
     sound = {name: use(path, rows) for name, (rows, path) in bases.items()}
     wrong, count = [], 0
-    for name, damage in list(all_damages(bases, tmp_path))[::step]:
+    for name, damage in list(all_damages(bases, tmp_path))[part]:
         rows, base = bases[name]
         path = tmp_path / f"{name}.h5"
         damage.make(base, path)
@@ -111,7 +113,7 @@ def test_strangers(step: int, bases: dict[str, tuple[str, Path]], tmp_path: Path
         if fault:
             wrong.append(f"{name} {damage.place} {damage.kind}: {fault}")
     assert not wrong, f"{len(wrong)} of {count}:\n" + "\n".join(wrong)
-    assert count >= 300 // step
+    assert count >= 300 // part.step
 
 
 def test_a_sound_file_with_a_new_manifest_is_used(bases: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
@@ -158,8 +160,8 @@ TABLE = "id,label,n,when,few,many\n" + "".join(
 STRANGE = (None, "nonsense", "", -1, 10**30, 0.5, True, {"a": 1}, [], ["a"], [[[1]]], ["a", "a"], "\n", '"', "\udcff")
 
 
-@pytest.mark.parametrize("step", [70, pytest.param(1, marks=pytest.mark.whole)])
-def test_a_description_of_a_table_is_refused_or_used(step: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [pytest.param(slice(None, None, 70), id="some"), *WHOLE_PARTS])
+def test_a_description_of_a_table_is_refused_or_used(part: slice, tmp_path: Path) -> None:
     """Every value of it, replaced by each strange one or left out, gives a message of one line or a prediction."""
     (tmp_path / "t.csv").write_text(TABLE)
     options = ["-g", "1", "-C", "1", "--metric", "none", "--id-column", "id"]
@@ -169,7 +171,7 @@ def test_a_description_of_a_table_is_refused_or_used(step: int, tmp_path: Path) 
         invoke("train", "-q", *options, "--encode", encode, tmp_path / "t.csv", base)
         with LocalModel(base) as model:
             config = model.file.config
-        for changed in list(_changes(config["table"]))[::step]:
+        for changed in list(_changes(config["table"]))[part]:
             text = json.dumps(config | {"table": changed}).encode()
             Damage("/@config", "table", lambda file, text=text: set_config(file, text)).make(base, path)  # type: ignore[misc]
             try:
