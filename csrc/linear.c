@@ -66,14 +66,6 @@ void lsvm_sag_pass(const struct lsvm_ops *ops, const struct lsvm_linear *p, cons
         s->w[j] = share * s->w[j] + (1 - share) * s->v[j];
 }
 
-/* Minus the derivative of the loss by the slack z, for cost 1, and its second derivative. */
-static inline void derivatives(double width, double z, double *alpha, double *second)
-{
-    const int inside = z > 0 && (width == 0 || z < width);
-    *alpha = z <= 0 ? 0 : width == 0 ? 2 * z : inside ? z / width : 1;
-    *second = !inside ? 0 : width == 0 ? 2 : 1 / width;
-}
-
 void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_terms *out)
 {
     const double h = m->width;
@@ -81,7 +73,7 @@ void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_
     for (int64_t i = 0; i < m->n; i++) {
         const double y = m->y[i], c = y != 0 ? m->cost[i] : 0, z = 1 - y * f[i];
         double alpha, second;
-        derivatives(h, z, &alpha, &second);
+        lsvm_loss_derivatives(h, z, &alpha, &second);
         out->coef[i] = c * alpha * y;
         out->curvature[i] = c * second;
         if (z > 0) {
@@ -102,19 +94,12 @@ void lsvm_loss_slope(const struct lsvm_margins *m, const double *f, const double
     for (int64_t i = 0; i < m->n; i++) {
         const double y = m->y[i], c = y != 0 ? m->cost[i] : 0;
         double alpha, inner;
-        derivatives(m->width, 1 - y * (f[i] + t * df[i]), &alpha, &inner);
+        lsvm_loss_derivatives(m->width, 1 - y * (f[i] + t * df[i]), &alpha, &inner);
         slope -= c * alpha * y * df[i];
         curve += c * inner * df[i] * df[i];
     }
     *first = slope;
     *second = curve;
-}
-
-/* Sign of a residual, and its cost. */
-static inline double side(const struct lsvm_residuals *r, int64_t i, double residual, double *cost)
-{
-    *cost = r->cost[i] * (residual > 0 ? r->up : r->down);
-    return residual > 0 ? 1 : -1;
 }
 
 void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct lsvm_terms *out)
@@ -123,8 +108,10 @@ void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct
     double smooth = 0, loss = 0, dual = 0;
     for (int64_t i = 0; i < r->n; i++) {
         double c, alpha, second;
-        const double residual = r->y[i] - f[i], sign = side(r, i, residual, &c), z = sign * residual - r->epsilon;
-        derivatives(h, z, &alpha, &second);
+        const double residual = r->y[i] - f[i], sign = lsvm_residual_side(r, residual, &c);
+        const double z = sign * residual - r->epsilon;
+        c *= r->cost[i];
+        lsvm_loss_derivatives(h, z, &alpha, &second);
         out->coef[i] = c * alpha * sign;
         out->curvature[i] = c * second;
         if (z > 0) {
@@ -144,8 +131,9 @@ void lsvm_residual_slope(const struct lsvm_residuals *r, const double *f, const 
     double slope = 0, curve = 0;
     for (int64_t i = 0; i < r->n; i++) {
         double c, alpha, inner;
-        const double residual = r->y[i] - (f[i] + t * df[i]), sign = side(r, i, residual, &c);
-        derivatives(r->width, sign * residual - r->epsilon, &alpha, &inner);
+        const double residual = r->y[i] - (f[i] + t * df[i]), sign = lsvm_residual_side(r, residual, &c);
+        c *= r->cost[i];
+        lsvm_loss_derivatives(r->width, sign * residual - r->epsilon, &alpha, &inner);
         slope -= c * alpha * sign * df[i];
         curve += c * inner * df[i] * df[i];
     }

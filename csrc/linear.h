@@ -88,6 +88,21 @@ void lsvm_linear_curve(const struct lsvm_ops *ops, const struct lsvm_linear *p, 
 void lsvm_linear_hessian(const struct lsvm_ops *ops, const struct lsvm_linear *p, const double *curvature,
                          struct lsvm_hessian *out);
 
+/* Minus the derivative of a loss by z, for cost 1, and its second derivative; width as in lsvm_margins. */
+static inline void lsvm_loss_derivatives(double width, double z, double *alpha, double *second)
+{
+    const int inside = z > 0 && (width == 0 || z < width);
+    *alpha = z <= 0 ? 0 : width == 0 ? 2 * z : inside ? z / width : 1;
+    *second = !inside ? 0 : width == 0 ? 2 : 1 / width;
+}
+
+/* Sign of a residual y - f, and the factor of its loss. */
+static inline double lsvm_residual_side(const struct lsvm_residuals *r, double residual, double *factor)
+{
+    *factor = residual > 0 ? r->up : r->down;
+    return residual > 0 ? 1 : -1;
+}
+
 void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_terms *out);
 void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct lsvm_terms *out);
 

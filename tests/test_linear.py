@@ -272,9 +272,8 @@ def in_blocks(kind: str, step: int) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         for first in range(0, rows.n, step):
             part = slice(first, first + step)
             task = None if rows.task is None else rows.task[part]
-            yield DescentBlock(
-                LinearRows(rows.X[part], rows.tasks, task, 0.7), y[None, part].copy(), cost[None, part].copy()
-            )
+            some = LinearRows(rows.X[part], rows.tasks, task, 0.7)
+            yield DescentBlock(some, y[None, part].copy(), cost[None, part].copy(), [HINGE])
 
     return rows, blocks, y, cost
 
@@ -300,7 +299,7 @@ def test_stochastic_subgradients_come_near_the_solution(kind: str, step: int) ->
 def test_stochastic_steps_skip_rows_that_take_no_part() -> None:
     rows, _, y, cost = in_blocks("one", 300)
     y[::2], cost[1::4] = 0.0, 0.0
-    solution = descend(lambda: [DescentBlock(rows, y[None], cost[None])], 3, np.random.default_rng(0))
+    solution = descend(lambda: [DescentBlock(rows, y[None], cost[None], [HINGE])], 3, np.random.default_rng(0))
     assert solution.reports[0].steps == 3 * np.count_nonzero((y != 0) & (cost > 0))
 
 

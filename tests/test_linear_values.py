@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import invoke
+from command_line import invoke, usage_error
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.optimize import minimize
@@ -134,7 +135,31 @@ def test_levels_epsilons_and_intervals() -> None:
     assert 0.86 < np.mean((covered[:, 0] <= truth) & (truth <= covered[:, 1])) < 0.94
 
 
-@pytest.mark.parametrize("solver", ["sdca", "sag", "sgd"])
+@pytest.mark.parametrize("solver", ["sdca", "sag"])
 def test_solvers_of_classes_refuse_values(solver: str) -> None:
     with pytest.raises(OptionError, match=f"{solver}.* is for classes; values have .*primal"):
         LinearSVM(loss="huber", solver=solver)
+
+
+@pytest.mark.fast(2)
+@pytest.mark.parametrize(
+    "loss", ["least-squares", "quantile --quantile .2,.8", "huber", "squared-epsilon-insensitive -p 1"]
+)
+def test_streams_come_near_the_solution(loss: str, tmp_path: Path) -> None:
+    (X, y), (new, truth) = noisy(2000, 0), noisy(500, 1000)
+    write(tmp_path / "train", X, y)
+    options = f"-m linear --loss {loss} -C 0.001,1".split()
+    models = {}
+    for name, more in (("newton", []), ("sgd", ["-s", "sgd"]), ("stream", ["-s", "sgd", "--stream"])):
+        invoke("train", "-q", *options, *more, tmp_path / "train", tmp_path / name)
+        models[name] = load(tmp_path / name)
+    best, *others = (np.mean(np.square(model.predict(new).T - truth)) for model in models.values())
+    assert_allclose(others, best, rtol=0.02)
+    assert_allclose(models["stream"].coef_, models["newton"].coef_, atol=0.1 * np.abs(models["newton"].coef_).max())
+
+
+def test_a_stream_keeps_no_held_out_values_for_intervals(tmp_path: Path) -> None:
+    write(tmp_path / "train", *noisy(100, 0))
+    options = "-m linear -s sgd --stream --loss huber --coverage .9".split()
+    message = usage_error("train", *options, tmp_path / "train")
+    assert "keeps no held-out values, which --coverage 0.9 is made of" in message

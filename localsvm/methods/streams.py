@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from localsvm.methods.cell_size import CellSize
     from localsvm.methods.grids import Grid, Values
     from localsvm.solvers._linear import LinearRows
+    from localsvm.solvers.row_losses import RowLoss
     from localsvm.solvers.stochastic import Descended
+    from localsvm.targets.base import Target
 
     Floats = NDArray[np.float64]
 
@@ -32,6 +34,7 @@ class Descending(Protocol):
     def memory(self, size: CellSize) -> int: ...
     def represent(self, X: Examples, setting: dict[str, float], random: np.random.SeedSequence) -> State: ...
     def rows(self, X: Examples, state: State) -> LinearRows: ...
+    def row_losses(self, target: Target, setting: dict[str, float]) -> Sequence[RowLoss]: ...
     def packed(self, state: State, cost: float, descended: Descended) -> Fitted:
         """The fitted cell of the models of all problems."""
 

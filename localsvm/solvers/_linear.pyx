@@ -91,6 +91,7 @@ cdef extern from "sgd.h":
         double *late
         double scale, weight, rows, t0
         int64_t steps, iterates
+        const lsvm_residuals *values
     void lsvm_sgd_pass(const lsvm_ops *ops, const lsvm_linear *p, const double *y, const double *cost,
                        const int64_t *order, int64_t n, lsvm_sgd *s) nogil
 
@@ -462,7 +463,7 @@ cdef class LinearRows:
 
 
 cdef class Descent:
-    """Stochastic subgradient steps on the primal objective of the hinge, for rows that come in blocks; see csrc/sgd.h.
+    """Stochastic subgradient steps on the primal objective, for rows that come in blocks; see csrc/sgd.h.
 
     Parameters
     ----------
@@ -472,11 +473,13 @@ cdef class Descent:
         Number of rows of the whole problem.
     t0 : float
         Positive: step t has the size 1 / (t0 + t).
+    loss : Residuals or None
+        The loss of values, of any rows: those of a run have their own targets and costs; None for the hinge.
     """
     cdef lsvm_sgd s
-    cdef object v, late
+    cdef object v, late, loss
 
-    def __init__(self, int64_t size, double rows, double t0):
+    def __init__(self, int64_t size, double rows, double t0, Residuals loss=None):
         cdef double[::1] v = np.zeros(size), late = np.zeros(size)
         if not t0 > 0:
             raise ValueError("t0 must be positive")
@@ -484,6 +487,7 @@ cdef class Descent:
         self.s.v, self.s.late = &v[0], &late[0]
         self.s.scale, self.s.weight, self.s.rows, self.s.t0 = 1.0, 0.0, rows, t0
         self.s.steps = self.s.iterates = 0
+        self.loss, self.s.values = loss, NULL if loss is None else &loss.r
 
     def run(self, LinearRows rows, const double[::1] y, const double[::1] cost, const int64_t[::1] order) -> None:
         """Take a step on each row of `order` (int64), in that order; y and cost as in LinearRows.sdca."""

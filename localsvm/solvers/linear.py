@@ -16,7 +16,7 @@ from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
 from localsvm.solvers.centred import Stretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, LinearProblem, newton
-from localsvm.solvers.row_losses import Hinge, Residual
+from localsvm.solvers.row_losses import SMALLEST, Hinge, Residual
 from localsvm.solvers.stochastic import DescentBlock, descend
 
 Vector = NDArray[np.float64]
@@ -122,20 +122,20 @@ def solve(
     one_task_each : bool
         True where each row is in one task, so that the Hessian falls into blocks.
     solver : str
-        "auto", "sdca" (classes), "primal", "sag" (the squared hinge), or "sgd": `passes` of stochastic subgradients on
-        the hinge, with no tolerance.
+        "auto", "sdca" (classes), "primal", "sag" (the squared hinge), or "sgd": `passes` of stochastic subgradients,
+        with no tolerance (all but the squared hinge).
     start : LinearSolution or None
         The solution of a similar problem.
     seed : int
         Seed of the order in which rows are visited.
     """
     rows, y, cost, loss = problem
+    if solver == "sgd":
+        return _by_subgradients(problem, passes, seed)
     if isinstance(loss, Residual):
         return _by_newton(problem, tolerance, system_of(rows, one_task_each), start)
     assert isinstance(loss, Hinge), "there are no other losses"
     squared = loss.squared
-    if solver == "sgd":
-        return _by_subgradients(rows, y, cost, passes, seed)
     if solver == "sag":
         return _by_average_gradients(rows, y, cost, tolerance, start, seed)
     system = system_of(rows, one_task_each)
@@ -200,10 +200,12 @@ def _by_ascent(
     return LinearSolution(w, alpha, FIRST_WIDTH, report)
 
 
-def _by_subgradients(rows: LinearRows, y: Vector, cost: Vector, passes: int, seed: int) -> LinearSolution:
-    descended = descend(lambda: [DescentBlock(rows, y[None], cost[None])], passes, np.random.default_rng(seed))
+def _by_subgradients(problem: LinearProblem, passes: int, seed: int) -> LinearSolution:
+    rows, y, cost, loss = problem
+    descended = descend(lambda: [DescentBlock(rows, y[None], cost[None], [loss])], passes, np.random.default_rng(seed))
     w, report = descended.weights[0], descended.reports[0]
-    return LinearSolution(w, np.asarray(y * rows.values(w) < 1.0, np.float64) * cost * (y != 0), FIRST_WIDTH, report)
+    coef = loss.at(y, cost, SMALLEST).terms(rows.values(w)).coef
+    return LinearSolution(w, loss.alpha(coef, y), FIRST_WIDTH, report)
 
 
 def _by_average_gradients(

@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.solvers._linear import Margins, Residuals, RowLosses
+from localsvm.solvers._linear import Descent, Margins, Residuals, RowLosses
 
 Vector = NDArray[np.float64]
+SMALLEST = float(np.finfo(np.float64).tiny)  # width of a loss that is not to be smoothed
 
 
 class RowLoss(Protocol):
@@ -38,6 +39,13 @@ class RowLoss(Protocol):
 
     def takes_part(self, y: Vector) -> NDArray[np.bool_]:
         """Whether the rows (n,) have a loss at all, whatever their costs."""
+
+    @property
+    def steepest(self) -> float:
+        """The largest second derivative of a smooth loss, the largest first one of another."""
+
+    def descent(self, size: int, rows: float, t0: float) -> Descent:
+        """Stochastic subgradients of the loss, from weights (size,) of 0; a squared hinge has none."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,16 @@ class Hinge:
     def takes_part(self, y: Vector) -> NDArray[np.bool_]:
         """True for the rows of the two classes."""
         return np.not_equal(y, 0.0)
+
+    @property
+    def steepest(self) -> float:
+        """See `RowLoss`."""
+        return 2.0 if self.squared else 1.0
+
+    def descent(self, size: int, rows: float, t0: float) -> Descent:
+        """See `RowLoss`."""
+        assert not self.squared, "refused by the methods"
+        return Descent(size, rows, t0)
 
 
 HINGE, SQUARED_HINGE = Hinge(), Hinge(True)
@@ -119,3 +137,13 @@ class Residual:
     def takes_part(self, y: Vector) -> NDArray[np.bool_]:
         """True for all rows."""
         return np.ones(len(y), np.bool_)
+
+    @property
+    def steepest(self) -> float:
+        """See `RowLoss`."""
+        return self.power * max(self.up, self.down)
+
+    def descent(self, size: int, rows: float, t0: float) -> Descent:
+        """See `RowLoss`."""
+        nothing = np.zeros(1)
+        return Descent(size, rows, t0, self.at(nothing, nothing, SMALLEST))

@@ -1,23 +1,25 @@
 """The task-coupled linear SVM by stochastic subgradients.
 
-    min_w  P(w) = 1/2 |w|^2 + sum_i c_i max(0, 1 - y_i f_i(w)),    f and w as in csrc/linear.h
+    min_w  P(w) = 1/2 |w|^2 + sum_i c_i loss(y_i, f_i(w)),    f and w as in csrc/linear.h
 
 It serves rows that do not fit into memory, and methods whose papers used such a solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.solvers._linear import Descent, LinearReport, LinearRows, Margins
+from localsvm.solvers._linear import Descent, LinearReport, LinearRows
+from localsvm.solvers.row_losses import SMALLEST, RowLoss
 
 Vector = NDArray[np.float64]
-LARGEST_STEP = 1.0  # n c_i |m_i phi_i|^2 times the first step size: a longer step would pass the row's own minimum
+# n c_i |m_i phi_i|^2 times the first step size and the steepness: a longer step would pass the row's own minimum
+LARGEST_STEP = 1.0
 
 
 class DescentBlock(NamedTuple):
@@ -28,18 +30,20 @@ class DescentBlock(NamedTuple):
     rows : LinearRows
         All blocks have the same tasks and features.
     y : (problems, n) float64
-        +-1, or 0 where a row takes no part in a problem.
+        +-1, or 0 where a row takes no part in a problem; or values.
     cost : (problems, n) float64
         The factors c_i >= 0.
+    losses : of the problems, the hinge or those of values.
     """
 
     rows: LinearRows
     y: Vector
     cost: Vector
+    losses: Sequence[RowLoss]
 
     def taking_part(self, problem: int) -> NDArray[np.int64]:
         """The rows that take part in a problem."""
-        return np.flatnonzero((self.y[problem] != 0) & (self.cost[problem] > 0))
+        return np.flatnonzero(self.losses[problem].takes_part(self.y[problem]) & (self.cost[problem] > 0))
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Descended:
         For each problem the average of the weights over the last pass.
     reports : list of LinearReport
     support : int
-        Number of rows inside the margin of any problem.
+        Number of rows with a subgradient other than 0 in any problem.
     """
 
     weights: list[Vector]
@@ -88,9 +92,9 @@ def descend(blocks: Callable[[], Iterable[DescentBlock]], passes: int, rng: np.r
     for block in blocks():
         inside = np.zeros(block.rows.n, bool)
         for p, w in enumerate(weights):
-            margins = Margins(block.y[p], block.cost[p], np.finfo(np.float64).tiny)
-            terms = margins.terms(block.rows.values(w))
-            loss[p] += terms.loss
+            of_rows = block.losses[p].at(block.y[p], block.cost[p], SMALLEST)
+            terms = of_rows.terms(block.rows.values(w))
+            loss[p] += terms.smooth if block.losses[p].smooth else terms.loss
             alphas[p] += terms.dual
             total[p] += block.rows.add(terms.coef)
             inside |= terms.coef != 0
@@ -103,10 +107,13 @@ def descend(blocks: Callable[[], Iterable[DescentBlock]], passes: int, rng: np.r
 
 def _begin(blocks: Callable[[], Iterable[DescentBlock]]) -> list[Descent]:
     """A Descent for each problem, with its number of rows and first step size."""
-    size, parts, steps = 0, [], []
+    size, parts, steps, losses = 0, [], [], list[RowLoss]()
     for block in blocks():
-        size = block.rows.size
+        size, losses = block.rows.size, list(block.losses)
         parts.append([len(block.taking_part(p)) for p in range(len(block.y))])
         steps.append((block.cost * block.rows.norms()).max(axis=1, initial=0.0))
     count, largest = np.sum(parts, axis=0), np.max(steps, axis=0)
-    return [Descent(size, n, max(1.0, n * most / LARGEST_STEP)) for n, most in zip(count, largest, strict=True)]
+    return [
+        loss.descent(size, n, max(1.0, n * most * loss.steepest / LARGEST_STEP))
+        for n, most, loss in zip(count, largest, losses, strict=True)
+    ]

@@ -41,14 +41,15 @@ class LinearRepresentation(ValueLosses, LinearOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_loss()
-        if self.loss in LOSSES and self.solver not in ("auto", "primal"):
+        if self.loss in LOSSES and self.solver not in ("auto", "primal", "sgd"):
             raise OptionError(
-                f"{opt.solver(self.solver)} is for classes; values have {opt.solver('primal')}, as without {opt.solver}"
+                f"{opt.solver(self.solver)} is for classes; values have {opt.solver('primal')}, as without "
+                f"{opt.solver}, and {opt.solver('sgd')}"
             )
-        if self.solver == "sgd" and self.loss != "hinge":
+        if self.solver == "sgd" and self.loss == SQUARED_HINGE:
             raise OptionError(
-                f"{opt.solver('sgd')} is for {opt.loss('hinge')}; the squared hinge has {opt.solver('sdca')}, "
-                f"{opt.solver('primal')} and {opt.solver('sag')}"
+                f"{opt.solver('sgd')} is for {opt.loss('hinge')} and losses of values; the squared hinge has "
+                f"{opt.solver('sdca')}, {opt.solver('primal')} and {opt.solver('sag')}"
             )
         if self.solver == "sag" and self.loss != SQUARED_HINGE:
             raise OptionError(

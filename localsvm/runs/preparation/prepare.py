@@ -248,7 +248,7 @@ class _Preparing:
             statistics["ranked"] = Sample(RankDraw.of(config, head))
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
-        observed = (_values if config.of_values else _classes)(found["labels"])
+        observed = (found_values if config.of_values else found_classes)(found["labels"])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
         ranked, drawn = samples.get("ranked"), samples.get("drawn")
         return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked)
@@ -382,13 +382,13 @@ class _Found:
     ranked: Drawn | None
 
 
-def _classes(found: dict[float, tuple[int, float]]) -> Observed:
+def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
     """Classes, of what `Labels` finds."""
     labels = np.asarray(sorted(found))
     return Observed.of_classes(labels, [found[label][0] for label in labels.tolist()])
 
 
-def _values(found: tuple[int, float, float, float, float, float]) -> Observed:
+def found_values(found: tuple[int, float, float, float, float, float]) -> Observed:
     """Values, of what `Answers` finds."""
     rows, mass, mean, squares, low, high = found
     deviation = float(np.sqrt(squares / mass)) if mass else 0.0

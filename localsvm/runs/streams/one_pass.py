@@ -52,9 +52,9 @@ class OnePassCell:
         self.method: LearningOnce = method
         self.target, self.seed = classes_of(config.target(survey.observed)), config.seed
         self.costs = method.grid_for(stream.features).costs
-        self._factors = np.ones(len(survey.labels))  # on the cost, by class
+        self._factors = np.ones(len(survey.observed.labels))  # on the cost, by class
         for label, factor in config.class_weights:
-            self._factors[survey.labels == label] = factor
+            self._factors[survey.observed.labels == label] = factor
         self._most = max(1, min(method.kept_rows // SHARE, -(-stream.rows // LEAST_PARTS)))
         rows = dense_rows(survey.sample, np.arange(survey.sample.shape[0]))
         self._centre = rows.mean(axis=0, dtype=np.float64)

@@ -10,7 +10,7 @@ are the business of localsvm/runs/streams/one_pass.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from localsvm.selection.search import Search
 from localsvm.selection.tally import Tally
 from localsvm.solvers.stochastic import Descended, DescentBlock, descend
 from localsvm.store.model import ModelContent, write_model
-from localsvm.targets.classification import classes_of
+from localsvm.targets.base import Observed
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
@@ -76,8 +76,8 @@ def train_stream(
             fitted, report = StreamedCell(stream, survey, config).fit()
     with clock("write"):
         content = ModelContent(
-            config=config.as_dict() | _described(stream),
-            labels=survey.labels,
+            config=config.as_dict() | _described(stream, survey.observed),
+            labels=survey.observed.labels,
             **survey.chain.state(),
             partition=("none", NoPartition().state()),
         )
@@ -97,7 +97,7 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = _sampled(stream, config)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
-    survey = surveyed(stream, config.scale, most, rng)
+    survey = surveyed(stream, config.scale, most, rng, config.of_values)
     check_labels(survey.observed, config, stream.name)
     if not config.method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
@@ -112,10 +112,12 @@ def _sampled(stream: Stream, config: TrainingConfig) -> int:
     return max(SAMPLE_ROWS, ROWS_PER_CLUSTER * descending.sizes(stream.features)[0])
 
 
-def _described(stream: Stream) -> dict[str, Any]:
+def _described(stream: Stream, observed: Observed) -> dict[str, Any]:
     """Facts about the data that prediction needs, as `PreparedRun.as_dict` has them."""
     known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
-    return known if stream.columns is None else known | {"width": stream.width}
+    if stream.columns is not None:
+        known["width"] = stream.width
+    return known if observed.values is None else known | {"values": asdict(observed.values)}
 
 
 def _check(config: TrainingConfig) -> None:
@@ -139,9 +141,9 @@ def _check(config: TrainingConfig) -> None:
         raise OptionError(f"{name} sees columns as they are; leave {opt.views('ranks')} out")
     if config.select == "vote":
         raise OptionError(f"{name} keeps one model of all rows; leave {opt.select('vote')} out")
-    if config.calibrates:
+    if config.calibrates or config.coverage is not None:
         asked = opt.probability(1) if config.probability else opt.coverage(config.coverage)
-        raise OptionError(f"{name} keeps no held-out values to make probabilities of; leave {asked} or {name} out")
+        raise OptionError(f"{name} keeps no held-out values, which {asked} is made of; leave {asked} or {name} out")
 
 
 class StreamedCell:
@@ -152,14 +154,11 @@ class StreamedCell:
         assert method is not None, "checked before the file is read"
         self.stream, self.survey, self.config = stream, survey, config
         self.method: Descending = method
-        self.target = classes_of(config.target(survey.observed))
+        self.target = config.target(survey.observed)
         demand = StreamDemand(stream, config.scale, _sampled(stream, config))
         needed = demand.training(method, self.target, config.folds)
         stream.fit_in("training block by block needs", needed)
         self.grid = method.grid_for(stream.features)
-        self._factors = np.ones(len(survey.labels))  # on the cost, by class
-        for label, factor in config.class_weights:
-            self._factors[survey.labels == label] = factor
         self._fold_mass = stream.fold_mass()
 
     def fit(self) -> tuple[Fitted, CellReport]:
@@ -169,10 +168,10 @@ class StreamedCell:
         if grid.n_points > 1:
             scores = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path)))
             assert scores.kept is not None
-            mass = self.target.mass(self.survey.labels, self._factors * self.survey.class_mass)
+            mass = self.target.mass(self.survey.y, self._factor(self.survey.y) * self.survey.mass)
             best, wrong = scores.best, scores.kept.wrong
         state = self.represent(best.setting)
-        descended = self.solve(best.cost, state, [WHOLE])
+        descended = self.solve(best.cost, best.setting, state, [WHOLE])
         cost = float(grid.costs_for(self.stream.mass)[best.cost])
         fitted = self.method.packed(state, cost, descended)
         return fitted, CellReport(
@@ -184,19 +183,22 @@ class StreamedCell:
         random = np.random.SeedSequence(self.config.seed, spawn_key=(0, 1))
         return self.method.represent(self.survey.sample, self.grid.setting(setting), random)
 
-    def solve(self, c: int, state: State, left_out: list[int]) -> Descended:
-        """Solve all binary problems without each of some folds, at cost number c.
+    def solve(self, c: int, setting: int, state: State, left_out: list[int]) -> Descended:
+        """Solve all problems without each of some folds, at cost number c of a setting with its state.
 
         Problem p without left_out[k] is number p * len(left_out) + k of the result.
         """
         seen = self.stream.mass - np.asarray([0 if k == WHOLE else self._fold_mass[k] for k in left_out])
         costs = np.asarray([self.grid.costs_for(float(n) or 1.0)[c] for n in seen])
+        of_setting = self.method.row_losses(self.target, self.grid.setting(setting))
+        losses = [loss for loss in of_setting for _ in left_out]
 
         def blocks() -> Iterator[DescentBlock]:
             for part in self.stream.parts(self.survey.scaled):
                 Y = np.repeat(self.target.encode(part.y).T, len(left_out), axis=0)
                 row_costs = costs[:, None] * self.weight(part) * (part.folds != np.asarray(left_out)[:, None])
-                yield DescentBlock(self.method.rows(part.X, state), Y, np.tile(row_costs, (len(Y) // len(left_out), 1)))
+                of_problems = np.tile(row_costs, (len(Y) // len(left_out), 1))
+                yield DescentBlock(self.method.rows(part.X, state), Y, of_problems, losses)
 
         return descend(blocks, self.method.passes, np.random.default_rng(self.config.seed))
 
@@ -213,7 +215,14 @@ class StreamedCell:
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """Factor (n,) of each row on C and on the loss."""
-        return self._factors[self.target.codes(part.y)] * part.weight
+        return self._factor(part.y) * part.weight
+
+    def _factor(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Factor (n,) on C and on the loss by the class of each row."""
+        factor = np.ones(len(y))
+        for label, of_class in self.config.class_weights:
+            factor[y == label] = of_class
+        return factor
 
     def _path(self, setting: int) -> StreamedPath:
         return StreamedPath(self, setting)
@@ -225,12 +234,12 @@ class StreamedPath:
     costs_at_once = 1
 
     def __init__(self, cell: StreamedCell, setting: int) -> None:
-        self._cell, self._state = cell, cell.represent(setting)
+        self._cell, self._setting, self._state = cell, setting, cell.represent(setting)
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve and score; each cost begins from zero."""
         cell, state, folds = self._cell, self._state, list(range(self._cell.config.folds))
-        self._tallies = {c: cell.tally(cell.solve(c, state, folds), state) for c in range(first, last)}
+        self._tallies = {c: cell.tally(cell.solve(c, self._setting, state, folds), state) for c in range(first, last)}
         return [point for tally in self._tallies.values() for point in tally.losses()]
 
     def of_choices(self, cost: int) -> list[tuple[float, float]]:
