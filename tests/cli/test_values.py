@@ -367,6 +367,25 @@ def test_a_metric_is_learned_where_one_column_matters(tmp_path: Path) -> None:
     assert re.search(r"^weights     \S+ +feature 1$", shown, re.MULTILINE)
 
 
+def test_a_report_has_scores_and_pictures(folder: Path, tmp_path: Path) -> None:
+    """The pictures of shares are of models with levels; the scores are those of the lines."""
+    given = ("predict", "--report", tmp_path / "a", folder / "test")
+    done = invoke(*given, folder / "squares.h5", tmp_path / "out")
+    pictures = {"predicted-observed.png", "residuals.png"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"report.json", *pictures}
+    report = json.loads((tmp_path / "a" / "report.json").read_text())
+    (answer,) = report["answers"]
+    assert report["rows"] == 150 and answer["mean_squared_error"] == pytest.approx(
+        number(done.stderr, "Mean squared error"), rel=1e-5
+    )
+    assert "exists already" in error(*given, folder / "squares.h5", tmp_path / "new")
+    invoke(*given, "--force", folder / "levels.h5", tmp_path / "levels")
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"report.json", *pictures, "reliability.png"}
+    report = json.loads((tmp_path / "a" / "report.json").read_text())
+    assert [answer["level"] for answer in report["answers"]] == [0.1, 0.5, 0.9]
+    assert not (tmp_path / "new").exists()
+
+
 # tables
 
 
@@ -425,6 +444,15 @@ def test_a_table_without_values_is_predicted_and_not_scored(tables: Path, tmp_pa
     assert done.stderr == ""
     invoke("predict", "-q", tables / "test.csv", tables / "squares.h5", tmp_path / "scored.csv")
     assert (tmp_path / "out.csv").read_text() == (tmp_path / "scored.csv").read_text()
+
+
+def test_a_report_needs_values(tables: Path, tmp_path: Path) -> None:
+    table(tmp_path / "new.csv", 20, 1, price=False)
+    message = error(
+        "predict", "--report", tmp_path / "r", tmp_path / "new.csv", tables / "squares.h5", tmp_path / "out"
+    )
+    assert message == f"{tmp_path / 'new.csv'}: no row has a value: --report is for files with values; leave it out\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_levels_of_a_table_are_columns(tables: Path, tmp_path: Path) -> None:
