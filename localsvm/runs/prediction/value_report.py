@@ -35,7 +35,7 @@ class ValueReport:
     def __init__(self, target: Regression, coverage: float | None = None) -> None:
         self._score, self.coverage = ValueScore(target), coverage
         self.levels = [loss.level for loss in target.losses[: target.answers]]
-        self.middle = int(np.argmin(np.abs(np.asarray(self.levels) - 0.5)))
+        self.middle = target.middle
         # of each answer: sums of residuals, their sizes and pinball losses; weights below it, and of all rows
         self._sums = np.zeros((5, target.answers))
         self._rng = np.random.default_rng(0)
