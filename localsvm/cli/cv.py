@@ -75,7 +75,10 @@ def cv(
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
         unit = "%" if result.score is None else None
-        plotting.grid_loss(result.names, mean_grid(result.points), plot, force, LOSSES[loss_name(result)], unit)
+        grid, what = mean_grid(result.points), LOSSES[loss_name(result)]
+        if loss_name(result) == "mse":  # drawn in the unit of the values
+            grid, what = grid._replace(loss=grid.loss**0.5), "RMSE, cross-validated"
+        plotting.grid_loss(result.names, grid, plot, force, what, unit)
     if not quiet:
         click.echo(best_text(result, config.method.name, words), err=True)
     if as_json:

@@ -40,7 +40,7 @@ def loss_name(result: Validation) -> str:
 
 
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
-    """Table of the best point as options for lsvm-train; with several cells, also of what these chose.
+    """Table of the best point as options for lsvm-train; with several cells or levels, also of what these chose.
 
     given : words of the command line, which come before those of the point.
 
@@ -59,11 +59,12 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     lines = [("error", f"{error} cross-validated, {over}")]
     if result.recalls:
         lines.append(("score", recalls_text(result.recalls, result.labels)))
-    if result.cells > 1:
-        lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
+    levels = sorted({level for point in result.points for level in point.levels})
+    if result.cells > 1 or levels:
+        lines = [("chosen", _choosers(result, levels)), *_chosen(result, method, levels), *lines]
         loss = float(table.loss[table.best])
         text = f"{loss_name(result)} {loss:.2%}" if result.score is None else loss_text(result.score, loss)
-        shared = f"{text} with this point in all cells"
+        shared = f"{text} with this point {'in all cells' if result.cells > 1 else 'for all levels'}"
         best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
@@ -79,9 +80,29 @@ def point_options(method: str, names: Sequence[str], setting: Sequence[float], c
     return words
 
 
-def _chosen(result: Validation) -> list[tuple[str, str]]:
-    """Spreads of the values that the cells chose, as lines of a table."""
-    chosen = [point for point in result.points if point.best]
+def _choosers(result: Validation, levels: Sequence[float]) -> str:
+    """Text on who chose points."""
+    each = [f"each of {len(levels)} levels"] if levels else []
+    return "by " + " in ".join([*each, *([f"each of {result.cells:,} cells"] if result.cells > 1 else [])])
+
+
+def _chosen(result: Validation, method: str, levels: Sequence[float]) -> list[tuple[str, str]]:
+    """The points that were chosen, as lines of a table: spreads where there are several cells, and each level's."""
+    if not levels:
+        return _spreads(result, [point for point in result.points if point.best])
+    lines = []
+    for level in levels:
+        points = [point for point in result.points if level in point.levels]
+        if result.cells == 1:
+            text = shlex.join(point_options(method, result.names, points[0].setting, points[0].cost))
+        else:
+            text = "; ".join(" ".join(pair) for pair in _spreads(result, points))
+        lines.append((f"level {level:g}", text))
+    return lines
+
+
+def _spreads(result: Validation, chosen: Sequence[GridPoint]) -> list[tuple[str, str]]:
+    """Spreads of the values of points, as lines of a table."""
     columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
     if not math.isnan(chosen[0].cost):
         columns += [("C", spread(p.cost for p in chosen))]
@@ -113,4 +134,5 @@ def _point(point: GridPoint, result: Validation) -> dict[str, Any]:
         "cost": _cost(point),
         loss_name(result): point.loss,
         "best": point.best,
+        **({"levels": point.levels} if point.levels else {}),
     }

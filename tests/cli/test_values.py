@@ -269,10 +269,27 @@ def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
         rows = csv.DictReader(done.stdout.splitlines())
         error = re.search(r"mean pinball loss (\S+) cross-validated", done.stderr)
         assert error is not None
+        text = done.stderr
         found.append((float(error[1]), {(row["gamma"], row["cost"]) for row in rows if row["best"] == "1"}))
+        if levels == "0.1,0.5,0.9":
+            told = re.findall(r"^level (\S+) +-g (\S+) -C (\S+)$", text, re.MULTILINE)
+        else:
+            assert "level" not in text.replace("--loss quantile", "")
     (error_of_all, points), *alone = found
     assert error_of_all == pytest.approx(np.mean([error for error, _ in alone]), rel=1e-3)
     assert points == set.union(*(point for _, point in alone)) and len(points) == 2
+    named = [(float(gamma), float(cost)) for _, gamma, cost in told]
+    assert [level for level, *_ in told] == ["0.1", "0.5", "0.9"]
+    assert [{point} for point in named] == [{tuple(map(float, p)) for p in points} for _, points in alone]
+
+
+def test_cells_tell_what_each_level_chose(folder: Path, tmp_path: Path) -> None:
+    cells = ("-P", "chunks", "-c", 100, "--plot", tmp_path / "grid.png")
+    done = invoke("cv", *LEVELS, *FEW, *cells, folder / "train")
+    assert "chosen   by each of 3 levels in each of 2 cells\n".replace("   ", "      ") in done.stderr
+    assert len(re.findall(r"^level 0\.[159] +gamma \S+.*; C \S+", done.stderr, re.MULTILINE)) == 3
+    report = json.loads(invoke("cv", "--json", *LEVELS, *FEW, folder / "train").stdout)
+    assert sorted(level for point in report["points"] for level in point.get("levels", [])) == [0.1, 0.5, 0.9]
 
 
 @pytest.mark.parametrize("loss", [SQUARES, LEVELS], ids=["squares", "levels"])
