@@ -283,6 +283,24 @@ def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
     assert [{point} for point in named] == [{tuple(map(float, p)) for p in points} for _, points in alone]
 
 
+def test_a_description_has_the_point_of_each_answer(folder: Path, tmp_path: Path) -> None:
+    found = {}
+    for level in ("0.1", "0.5", "0.9"):
+        invoke("train", "-q", "--force", *LEVELS[:3], level, *FEW, folder / "train", tmp_path / "m.h5")
+        shown = invoke("inspect", tmp_path / "m.h5").stdout
+        gamma, cost = (re.search(rf"^{name} +(\S+)$", shown, re.MULTILINE) for name in ("gamma", "C"))
+        assert gamma is not None and cost is not None
+        found[level] = (gamma[1], cost[1])
+    shown = invoke("inspect", folder / "levels.h5").stdout
+    assert re.findall(r"^level (\S+) +gamma (\S+); C (\S+)$", shown, re.MULTILINE) == [
+        (level, *point) for level, point in found.items()
+    ]
+    assert len(set(found.values())) == 2 and "\ngamma" not in shown
+    invoke("train", "-q", "--force", *SQUARES, *FEW, "--coverage", 0.8, folder / "train", tmp_path / "m.h5")
+    answers = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["models"]["answers"]
+    assert [each["name"] for each in answers] == ["value", "lower end", "upper end"]
+
+
 def test_cells_tell_what_each_level_chose(folder: Path, tmp_path: Path) -> None:
     cells = ("-P", "chunks", "-c", 100, "--plot", tmp_path / "grid.png")
     done = invoke("cv", *LEVELS, *FEW, *cells, folder / "train")
