@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
 from localsvm.cli.metric_report import geometry_text, members_text
-from localsvm.cli.reporting import label_text, recalls_text, seconds_text, spread, spread_text, table_text
+from localsvm.cli.reporting import NO_GROUPS, label_text, recalls_text, seconds_text, spread, spread_text, table_text
 from localsvm.cli.value_lines import NAMES as VALUE_LOSSES
 from localsvm.cli.value_lines import loss_text
 
@@ -54,9 +54,7 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     best = [("best", shlex.join([*given, *point_options(method, result.names, setting, cost)]))]
     metric = [("geometry", geometry_text(result.metric)), *members_text(result.metric)] if result.metric else []
     fresh = result.error_rows == result.rows
-    over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
-    error = f"{result.error:.2%}" if result.score is None else loss_text(result.score, result.error, result.guessing)
-    lines = [("error", f"{error} cross-validated, {over}")]
+    lines = [("error", _error_text(result))]
     if result.recalls:
         lines.append(("score", recalls_text(result.recalls, result.labels)))
     levels = sorted({level for point in result.points for level in point.levels})
@@ -68,6 +66,16 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
         best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
+
+
+def _error_text(result: Validation) -> str:
+    """Text on the error of the chosen points, and the rows that it is of."""
+    if result.error is None:
+        return f"unknown, {NO_GROUPS}"
+    which = "that are new to the metric" if result.metric else "of cells with several groups"
+    some = "" if result.error_rows == result.rows else f" {which}"
+    error = f"{result.error:.2%}" if result.score is None else loss_text(result.score, result.error, result.guessing)
+    return f"{error} cross-validated, over {result.error_rows:,} rows{some}"
 
 
 def point_options(method: str, names: Sequence[str], setting: Sequence[float], cost: float) -> list[str]:
@@ -111,7 +119,12 @@ def _spreads(result: Validation, chosen: Sequence[GridPoint]) -> list[tuple[str,
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The report for --json."""
-    values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
+    values: dict[str, Any] = {
+        "config": config.as_dict(),
+        "error": result.error,
+        "cells": result.cells,
+        "rows": result.rows,
+    }
     values |= {"error_rows": result.error_rows, "recalls": result.recalls, "metric": result.metric}
     return {**values, "seconds": result.seconds, "points": [_point(p, result) for p in result.points]}
 

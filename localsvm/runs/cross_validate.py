@@ -61,7 +61,8 @@ class Validation:
     ----------
     names : of the parameters whose values are the points' settings.
     points : of all cells, cell by cell.
-    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric.
+    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric;
+        None where each cell has the rows of one group alone, which is never held out.
     cells, rows : how many there are.
     error_rows : how many rows the error is of.
     seconds : wall clock, by phase.
@@ -73,7 +74,7 @@ class Validation:
 
     names: tuple[str, ...]
     points: list[GridPoint]
-    error: float
+    error: float | None
     cells: int
     rows: int
     error_rows: int
@@ -110,7 +111,7 @@ def cross_validate(
     return Validation(
         names=validated.results[0].names,
         points=points,
-        error=np.nan if error is None else error,  # where groups fill all cells, no row says what it is
+        error=error,
         cells=len(validated.sizes),
         rows=prepared.observed.rows,
         error_rows=round(validated.fresh / repeats),
