@@ -153,6 +153,7 @@ class TrainingConfig:
         given = {
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
             opt.probability(1): self.probability, opt.force_classes: self.force_classes,
+            opt.multiclass(self.multiclass): self.multiclass != "ova",
         }  # fmt: skip
         for name, value in given.items():
             if self.of_values and value:
