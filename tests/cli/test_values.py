@@ -170,12 +170,14 @@ def test_a_model_of_values_has_no_classes(flag: tuple[Any, ...], model: str, fol
     assert message.endswith(f"Error: {name} is for classes, and {folder / model} predicts values; leave it out.")
 
 
-CLASSES_ALONE = [("-w", "1", "2"), ("--weights", "balanced"), ("-b", "1"), ("--force-classes",)]
+CLASSES_ALONE = [
+    ("-w", "1", "2"), ("--weights", "balanced"), ("-b", "1"), ("--force-classes",), ("--multiclass", "ava")
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["train", "cv"])
 @pytest.mark.parametrize("option", CLASSES_ALONE, ids=" ".join)
-@pytest.mark.fast(8)
+@pytest.mark.fast(10)
 def test_options_of_classes_are_refused(option: tuple[str, ...], command: str, folder: Path, tmp_path: Path) -> None:
     if command == "cv" and option[0] == "-b":
         option = ("--offset",)
@@ -488,6 +490,17 @@ def test_a_report_needs_values(tables: Path, tmp_path: Path) -> None:
     )
     assert message == f"{tmp_path / 'new.csv'}: no row has a value: --report is for files with values; leave it out\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_cells_of_a_partition_file_are_those_of_values(tables: Path, tmp_path: Path) -> None:
+    """The metric is learned of values, and a text column says their mean: both as in training without the file."""
+    cells = ("-P", "chunks", "-c", 150, "--metric", "diag")
+    invoke("partition", "-q", *SQUARES, *TABLE, *cells, tables / "train.csv", tmp_path / "cells.h5")
+    given = ("train", "-q", *SQUARES, *TABLE, *FEW[:6])
+    invoke(*given, "--partition-file", tmp_path / "cells.h5", tables / "train.csv", tmp_path / "a.h5")
+    invoke(*given, *cells, tables / "train.csv", tmp_path / "b.h5")
+    found = [invoke("predict", "-q", tables / "test.csv", tmp_path / name, "-").stdout for name in ("a.h5", "b.h5")]
+    assert found[0] == found[1]
 
 
 def test_levels_of_a_table_are_columns(tables: Path, tmp_path: Path) -> None:
