@@ -60,10 +60,11 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     levels = sorted({level for point in result.points for level in point.levels})
     if result.cells > 1 or levels:
         lines = [("chosen", _choosers(result, levels)), *_chosen(result, method, levels), *lines]
+        where = "with this point " + ("in all cells" if result.cells > 1 else "for all levels")
         loss = float(table.loss[table.best])
         text = f"{loss_name(result)} {loss:.2%}" if result.score is None else loss_text(result.score, loss)
-        shared = f"{text} with this point {'in all cells' if result.cells > 1 else 'for all levels'}"
-        best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
+        told = [("", f"{text} {where}" if fresh else where)] if fresh or levels else []
+        best = [*best, *told] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
 
