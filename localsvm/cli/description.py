@@ -96,7 +96,7 @@ def _answers(model: Model) -> list[dict[str, Any]]:
     losses = method_from(dict(model.config["method"])).value_losses
     names = ["value"] if len(losses) == 1 else [f"level {loss.level:g}" for loss in losses]
     names += ["lower end", "upper end"] if losses and model.config.get("coverage") else []
-    if len(names) < 2:
+    if len(names) < 2 or "model_problem" not in model.row_ptr:
         return []
     problem, columns = model.column("model_problem"), {"gamma": "model_gamma", "cost": "model_cost"}
     known = {name: model.column(column) for name, column in columns.items() if column in model.row_ptr}

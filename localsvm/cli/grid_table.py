@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from localsvm.runs.cross_validate import GridPoint, Validation
 
 LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
-LOSSES |= {name: f"{text}, cross-validated" for name, text in VALUE_LOSSES.items()}
+LOSSES |= {name: f"{text}, cross-validated" for name, text in {**VALUE_LOSSES, "rmse": "RMSE"}.items()}
 
 
 def print_points(result: Validation) -> None:

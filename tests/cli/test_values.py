@@ -224,7 +224,8 @@ def test_equal_values_are_refused(tmp_path: Path) -> None:
     assert message == f"{tmp_path / 'same'}: all 20 rows have the value 2.5; training needs at least two values\n"
 
 
-def test_a_grid_is_scored_by_squares(folder: Path) -> None:
+def test_a_grid_is_scored_by_squares(folder: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "grid.svg"  # whose texts are comments
     done = invoke("cv", *SQUARES, *FEW, folder / "train")
     header, *rows = csv.reader(done.stdout.splitlines())
     assert header == ["cell", "rows", "gamma", "cost", "mse", "best"] and len(rows) == 4
@@ -238,7 +239,8 @@ def test_a_grid_is_scored_by_squares(folder: Path) -> None:
     assert f"selection   cross-validated RMSE {found[1]}, R^2 {found[2]}\n" in (
         invoke("train", *SQUARES, *FEW, folder / "train", "-").stderr
     )
-    report = json.loads(invoke("cv", "--json", *SQUARES, *FEW, folder / "train").stdout)
+    report = json.loads(invoke("cv", "--json", *SQUARES, *FEW, "--plot", picture, folder / "train").stdout)
+    assert "RMSE, cross-validated" in picture.read_text() and f"best: {np.sqrt(best):.4g} at" in picture.read_text()
     assert report["error"] == pytest.approx(best, rel=1e-5)
     assert [point["mse"] for point in report["points"] if point["best"]] == [report["error"]]
 
