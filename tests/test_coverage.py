@@ -493,8 +493,9 @@ def test_a_share_beyond_0_and_1_is_refused(kind: str, share: str, folder: Path, 
     assert not list(tmp_path.iterdir())
 
 
-def test_rows_too_few_for_a_share_are_refused(tmp_path: Path) -> None:
+def test_rows_too_few_for_a_share_are_refused_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "few", *noisy(30, 0))
+    monkeypatch.setattr(training, "CellTrainer", None)
     message = error("train", *SQUARES, *ONE, "--coverage", ".98", tmp_path / "few", tmp_path / "m.h5")
     assert message == "30 held-out rows cannot promise --coverage 0.98: give more rows, or a smaller one\n"
     assert not (tmp_path / "m.h5").exists()

@@ -133,3 +133,22 @@ def test_an_axis_shows_the_geometric_mean_of_the_cells_and_what_they_share_as_it
     assert grid.costs.tolist() == [pytest.approx(4.0)] and grid.loss.tolist() == [[pytest.approx(0.15)]]
     assert not grid.shared
     assert mean_grid(table[:1]).settings.tolist() == [[1.0, 50.0]]
+
+
+def test_points_of_levels_are_marked(tmp_path: Path, figures: list[Any]) -> None:
+    """The star is at the best point of the mean; levels that chose the same point share a mark."""
+    chose = {(1.0, 3.0): (0.1, 0.9), (2.0, 9.0): (0.5,)}
+    table = [
+        GridPoint(0, 50, (g,), c, 0.1 + abs(g - 1.0) + abs(c - 1.0), (g, c) in chose, chose.get((g, c), ()))
+        for g in (1.0, 2.0)
+        for c in (1.0, 3.0, 9.0)
+    ]
+    grid = mean_grid(table)
+    assert grid.best == (0, 0) and grid.levels == {(0, 1): (0.1, 0.9), (1, 2): (0.5,)}
+    plotting.grid_loss(("gamma",), grid, str(tmp_path / "a.png"), what="mean pinball loss", unit=None)
+    axes = figures[-1].axes[0]
+    star(axes, 1.0, 1.0)
+    assert {text.get_text(): text.xy for text in axes.texts} == {
+        "level 0.1, 0.9": (1.0, 3.0), "level 0.5": (2.0, 9.0)
+    }  # fmt: skip
+    assert not mean_grid(table + [replace(point, cell=1) for point in table]).levels

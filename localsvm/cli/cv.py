@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
 from localsvm.cli.reporting import print_json
 from localsvm.cli.table_options import of_table, settled, table_of
+
+if TYPE_CHECKING:
+    from localsvm.runs.cross_validate import Validation
 
 
 @click.command(
@@ -54,7 +57,7 @@ def cv(
     """
     from localsvm.cli import plotting
     from localsvm.memory import Budget
-    from localsvm.runs.cross_validate import cross_validate, mean_grid
+    from localsvm.runs.cross_validate import cross_validate
     from localsvm.runs.preparation.engine import engine_for
     from localsvm.runs.progress import Clock
 
@@ -74,11 +77,21 @@ def cv(
         result.seconds = clock.seconds | result.seconds
     words = opt.words_given(click.get_current_context(), config.method.name, (*result.names, "cost"))
     if plot:
-        unit = "%" if result.score is None else None
-        plotting.grid_loss(result.names, mean_grid(result.points), plot, force, LOSSES[loss_name(result)], unit)
+        _draw(result, plot, force)
     if not quiet:
         click.echo(best_text(result, config.method.name, words), err=True)
     if as_json:
         print_json("cv", validation_report(result, config))
     else:
         print_points(result)
+
+
+def _draw(result: Validation, path: str, force: bool) -> None:
+    """Draw the loss over the grid: of squares the root, in the unit of the values."""
+    from localsvm.cli import plotting
+    from localsvm.runs.cross_validate import mean_grid
+
+    name, grid = loss_name(result), mean_grid(result.points)
+    if name == "mse":
+        grid, name = grid._replace(loss=grid.loss**0.5), "rmse"
+    plotting.grid_loss(result.names, grid, path, force, LOSSES[name], "%" if result.score is None else None)

@@ -84,8 +84,26 @@ def _models(model: Model) -> dict[str, Any]:
     values = {name: model.column(column) for name, column in chosen.items() if column in model.row_ptr}
     # 0: of a class that its cell does not have, nothing was chosen
     report |= {name: spread(kept.tolist()) for name, of in values.items() if len(kept := of[of != 0.0])}
+    report |= {"answers": answers} if (answers := _answers(model)) else {}
     chosen_values = _chosen(model)
     return report | {name: chosen_values[name] for name in chosen if name in chosen_values} | {"chosen": chosen_values}
+
+
+def _answers(model: Model) -> list[dict[str, Any]]:
+    """Spreads of what was chosen for each answer of a model of values; nothing where all have one point."""
+    from localsvm.methods import method_from
+
+    losses = method_from(dict(model.config["method"])).value_losses
+    names = ["value"] if len(losses) == 1 else [f"level {loss.level:g}" for loss in losses]
+    names += ["lower end", "upper end"] if losses and model.config.get("coverage") else []
+    if len(names) < 2 or "model_problem" not in model.row_ptr:
+        return []
+    problem, columns = model.column("model_problem"), {"gamma": "model_gamma", "cost": "model_cost"}
+    known = {name: model.column(column) for name, column in columns.items() if column in model.row_ptr}
+    return [
+        {"name": name, **{of: spread(values[problem == p].tolist()) for of, values in known.items()}}
+        for p, name in enumerate(names)
+    ]
 
 
 def _chosen(model: Model) -> dict[str, Any]:
@@ -166,7 +184,12 @@ def _model_lines(models: dict[str, Any]) -> list[tuple[str, str]]:
         by_cell = spread_text(models["support_vectors_by_cell"])
         lines.append(("support", f"{models['support_vectors']:,}, by cell {by_cell}"))
     named = {"centres": "centres", "landmarks": "landmarks", "gamma": "gamma", "lambda": "lambda", "cost": "C"}
-    lines += [(label, spread_text(models[name])) for name, label in named.items() if name in models]
+    answers = models.get("answers", [])  # which have points of their own
+    for each in answers:
+        chosen = [f"{named[name]} {spread_text(values)}" for name, values in each.items() if name != "name"]
+        lines.append((each["name"], "; ".join(chosen)))
+    together = [name for name in named if name in models and not (answers and name in answers[0])]
+    lines += [(named[name], spread_text(models[name])) for name in together]
     counted = {"clusters": "centres", "landmarks_count": "landmarks"}
     more = {name: values for name, values in models["chosen"].items() if counted.get(name, name) not in models}
     return lines + [(name, spread_text(values)) for name, values in more.items()]

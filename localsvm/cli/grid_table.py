@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from localsvm.cli import method_options
 from localsvm.cli.metric_report import geometry_text, members_text
-from localsvm.cli.reporting import label_text, recalls_text, seconds_text, spread, spread_text, table_text
+from localsvm.cli.reporting import NO_GROUPS, label_text, recalls_text, seconds_text, spread, spread_text, table_text
 from localsvm.cli.value_lines import NAMES as VALUE_LOSSES
 from localsvm.cli.value_lines import loss_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from localsvm.runs.cross_validate import GridPoint, Validation
 
 LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
-LOSSES |= {name: f"{text}, cross-validated" for name, text in VALUE_LOSSES.items()}
+LOSSES |= {name: f"{text}, cross-validated" for name, text in {**VALUE_LOSSES, "rmse": "RMSE"}.items()}
 
 
 def print_points(result: Validation) -> None:
@@ -40,7 +40,7 @@ def loss_name(result: Validation) -> str:
 
 
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
-    """Table of the best point as options for lsvm-train; with several cells, also of what these chose.
+    """Table of the best point as options for lsvm-train; with several cells or levels, also of what these chose.
 
     given : words of the command line, which come before those of the point.
 
@@ -54,19 +54,29 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
     best = [("best", shlex.join([*given, *point_options(method, result.names, setting, cost)]))]
     metric = [("geometry", geometry_text(result.metric)), *members_text(result.metric)] if result.metric else []
     fresh = result.error_rows == result.rows
-    over = f"over {result.error_rows:,} rows{'' if fresh else ' that are new to the metric'}"
-    error = f"{result.error:.2%}" if result.score is None else loss_text(result.score, result.error, result.guessing)
-    lines = [("error", f"{error} cross-validated, {over}")]
+    lines = [("error", _error_text(result))]
     if result.recalls:
         lines.append(("score", recalls_text(result.recalls, result.labels)))
-    if result.cells > 1:
-        lines = [("chosen", f"by each of {result.cells:,} cells"), *_chosen(result), *lines]
+    levels = sorted({level for point in result.points for level in point.levels})
+    if result.cells > 1 or levels:
+        lines = [("chosen", _choosers(result, levels)), *_chosen(result, method, levels), *lines]
+        where = "with this point " + ("in all cells" if result.cells > 1 else "for all levels")
         loss = float(table.loss[table.best])
         text = f"{loss_name(result)} {loss:.2%}" if result.score is None else loss_text(result.score, loss)
-        shared = f"{text} with this point in all cells"
-        best = [*best, *([("", shared)] if fresh else [])] if table.shared else []
+        told = [("", f"{text} {where}" if fresh else where)] if fresh or levels else []
+        best = [*best, *told] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
     return table_text([*metric, *best, *lines, ("time", seconds_text(result.seconds))])
+
+
+def _error_text(result: Validation) -> str:
+    """Text on the error of the chosen points, and the rows that it is of."""
+    if result.error is None:
+        return f"unknown, {NO_GROUPS}"
+    which = "that are new to the metric" if result.metric else "of cells with several groups"
+    some = "" if result.error_rows == result.rows else f" {which}"
+    error = f"{result.error:.2%}" if result.score is None else loss_text(result.score, result.error, result.guessing)
+    return f"{error} cross-validated, over {result.error_rows:,} rows{some}"
 
 
 def point_options(method: str, names: Sequence[str], setting: Sequence[float], cost: float) -> list[str]:
@@ -79,9 +89,29 @@ def point_options(method: str, names: Sequence[str], setting: Sequence[float], c
     return words
 
 
-def _chosen(result: Validation) -> list[tuple[str, str]]:
-    """Spreads of the values that the cells chose, as lines of a table."""
-    chosen = [point for point in result.points if point.best]
+def _choosers(result: Validation, levels: Sequence[float]) -> str:
+    """Text on who chose points."""
+    each = [f"each of {len(levels)} levels"] if levels else []
+    return "by " + " in ".join([*each, *([f"each of {result.cells:,} cells"] if result.cells > 1 else [])])
+
+
+def _chosen(result: Validation, method: str, levels: Sequence[float]) -> list[tuple[str, str]]:
+    """The points that were chosen, as lines of a table: spreads where there are several cells, and each level's."""
+    if not levels:
+        return _spreads(result, [point for point in result.points if point.best])
+    lines = []
+    for level in levels:
+        points = [point for point in result.points if level in point.levels]
+        if result.cells == 1:
+            text = shlex.join(point_options(method, result.names, points[0].setting, points[0].cost))
+        else:
+            text = "; ".join(" ".join(pair) for pair in _spreads(result, points))
+        lines.append((f"level {level:g}", text))
+    return lines
+
+
+def _spreads(result: Validation, chosen: Sequence[GridPoint]) -> list[tuple[str, str]]:
+    """Spreads of the values of points, as lines of a table."""
     columns = [(name, spread(p.setting[i] for p in chosen)) for i, name in enumerate(result.names)]
     if not math.isnan(chosen[0].cost):
         columns += [("C", spread(p.cost for p in chosen))]
@@ -90,7 +120,12 @@ def _chosen(result: Validation) -> list[tuple[str, str]]:
 
 def validation_report(result: Validation, config: TrainingConfig) -> dict[str, Any]:
     """The report for --json."""
-    values = {"config": config.as_dict(), "error": result.error, "cells": result.cells, "rows": result.rows}
+    values: dict[str, Any] = {
+        "config": config.as_dict(),
+        "error": result.error,
+        "cells": result.cells,
+        "rows": result.rows,
+    }
     values |= {"error_rows": result.error_rows, "recalls": result.recalls, "metric": result.metric}
     return {**values, "seconds": result.seconds, "points": [_point(p, result) for p in result.points]}
 
@@ -113,4 +148,5 @@ def _point(point: GridPoint, result: Validation) -> dict[str, Any]:
         "cost": _cost(point),
         loss_name(result): point.loss,
         "best": point.best,
+        **({"levels": point.levels} if point.levels else {}),
     }

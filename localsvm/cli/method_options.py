@@ -58,6 +58,11 @@ def options() -> list[Option]:
     return merged(methods())
 
 
+def option_of(method: str, name: str) -> Option:
+    """One option of a method, for a command that has no others."""
+    return next(option for option in merged({method: methods()[method]}) if option.name == name)
+
+
 def merged(methods: dict[str, type[Method]]) -> list[Option]:
     """Options, one for each name, with the choices of all methods, and the default if all have the same."""
     first: dict[str, Field[Any]] = {}

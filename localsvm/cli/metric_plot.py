@@ -1,4 +1,4 @@
-"""Pictures of a metric: its weights by feature, and for one onto a plane this plane beside that of PCA."""
+"""Pictures of a metric: its weights by feature, and one onto a plane; and of what a model of two features decides."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from localsvm.cli import plotting
 from localsvm.cli.metric_report import named_weights
-from localsvm.cli.reporting import label_text
+from localsvm.cli.plane_colours import colours_of
 from localsvm.errors import OptionError
 
 if TYPE_CHECKING:
-    from localsvm.runs.prediction.picture import Shown
+    from collections.abc import Callable
+
+    from localsvm.cli.plane_colours import Colours
+    from localsvm.runs.prediction.picture import FeaturePlane, Shown
 
 MOST_BARS, MOST_ROWS = 30, 2000
-MOST_CHARACTERS = 70  # of the names below the bars, side by side
-MOST_CLASSES = 8  # with a colour of their own
+MOST_CHARACTERS = 80  # below the bars, side by side
 GRID = 200  # points of the decision surface along each axis
 OUTSIDE, MARGIN = 0.5, 0.08  # per cent of the rows beyond each side of a plane; and room, as a share of the side
 Floats = NDArray[np.float64]
@@ -29,7 +31,7 @@ def weights(shown: Shown, path: str, force: bool) -> None:
     names = [item.get("name") or str(item["feature"]) for item in named]
     importance = np.asarray([item["weight"] for item in named])
     order = np.argsort(-importance, kind="stable")[:MOST_BARS]
-    wide = sum(len(names[i]) for i in order) > MOST_CHARACTERS
+    wide = max(len(names[i]) for i in order) * len(order) > MOST_CHARACTERS
     with plotting.figure_in(path, force) as figure:
         axes = figure.subplots()
         axes.bar(np.arange(len(order)), importance[order], color="C0")
@@ -57,39 +59,65 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     X, y = sampled(shown.rows(data), MOST_ROWS, np.random.default_rng(0))
     Z = np.asarray(shown.metric.apply(X), np.float64)
     pca, share = principal_plane(X)
-    labels = np.unique(y) if shown.target is None else shown.target.labels
+    colours = colours_of(shown.target, y)
     with plotting.figure_in(path, force) as figure:
         figure.set_size_inches(11.0, 5.2)
         learned, principal = figure.subplots(1, 2)
         _frame(learned, Z)
         if shown.decide is not None:
-            _surface(figure, learned, shown)
-        _rows(learned, Z, y, labels)
+            _surface(figure, learned, shown.decide, colours)
+        colours.rows(learned, Z, y)
         if shown.support is not None:
             style = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6, "s": 34}
             learned.scatter(*shown.support.T, **style, label="support vectors", zorder=1)
         learned.set(
             title="the learned plane" + _beyond(learned, Z), xlabel="first dimension", ylabel="second dimension"
         )
-        learned.legend(loc="best", fontsize="small")
+        _legend(learned)
         _frame(principal, pca)
-        _rows(principal, pca, y, labels)
+        colours.rows(principal, pca, y)
         axis = "principal axis {}, {:.0%} of the variance"
         principal.set(
             title="the plane of PCA" + _beyond(principal, pca),
             xlabel=axis.format(1, float(share[0])),
             ylabel=axis.format(2, float(share[1])),
         )
-        principal.legend(loc="best", fontsize="small")
+        _legend(principal)
 
 
-def _frame(axes: Any, plane: Floats) -> None:
-    """Set limits that a few rows far away do not stretch, of one scale, since distances are what the plane shows."""
+def two_features(plane: FeaturePlane, data: str, path: str, force: bool) -> None:
+    """Draw rows of a data file, MOST_ROWS at most, over what a model decides, with the borders of its cells."""
+    from localsvm.runs.prediction.picture import sampled
+
+    X, y = sampled(plane.rows(data), MOST_ROWS, np.random.default_rng(0))
+    colours = colours_of(plane.target, y)
+    with plotting.figure_in(path, force) as figure:
+        axes = figure.subplots()
+        _frame(axes, X, one_scale=False)
+        _surface(figure, axes, plane.decide, colours)
+        if plane.cells is not None:
+            _borders(axes, plane.cells)
+        colours.rows(axes, X, y)
+        axes.set(xlabel=plane.names[0], ylabel=plane.names[1], title=_beyond(axes, X).removeprefix("; "))
+        _legend(axes)
+
+
+def _legend(axes: Any) -> None:
+    """Add the names of what is drawn, if there are some: values have a bar of colours."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="best", fontsize="small")
+
+
+def _frame(axes: Any, plane: Floats, one_scale: bool = True) -> None:
+    """Set limits that a few rows far away do not stretch; of one scale where distances are what the plane shows."""
     low, high = np.percentile(plane, [OUTSIDE, 100.0 - OUTSIDE], axis=0)
-    centre, half = (low + high) / 2, (0.5 + MARGIN) * np.max(high - low)
-    half = max(half, 1e-3 * np.max(np.abs(centre))) or 1.0  # rows in one point
-    axes.set(xlim=(centre[0] - half, centre[0] + half), ylim=(centre[1] - half, centre[1] + half))
-    axes.set_box_aspect(1.0)
+    centre, half = (low + high) / 2, (0.5 + MARGIN) * (high - low)
+    if one_scale:
+        half = np.full(2, np.max(half))
+        axes.set_box_aspect(1.0)
+    least = 1e-3 * np.max(np.abs(centre)) or 1.0  # rows in one point
+    (x, y), (wide, tall) = centre.tolist(), np.where(half > 0.0, half, least).tolist()
+    axes.set(xlim=(x - wide, x + wide), ylim=(y - tall, y + tall))
 
 
 def _beyond(axes: Any, plane: Floats) -> str:
@@ -99,38 +127,20 @@ def _beyond(axes: Any, plane: Floats) -> str:
     return f"; {outside:,} of {len(plane):,} rows are outside" if outside else ""
 
 
-def _rows(axes: Any, plane: Floats, y: Floats, labels: Floats) -> None:
-    """Draw rows in the colours of their labels, ascending; the first labels have a colour of their own."""
-    coloured = labels[:MOST_CLASSES]
-    parts = [(y == label, f"C{i}", label_text(float(label))) for i, label in enumerate(coloured)]
-    parts.append((~np.isin(y, coloured), "0.5", "others"))
-    for part, colour, name in parts:
-        if part.any():
-            axes.scatter(*plane[part].T, s=9, color=colour, label=name, linewidths=0, zorder=2)
-
-
-def _surface(figure: Any, axes: Any, shown: Shown) -> None:
-    """Draw the decision values of two classes, or the regions of the labels of more classes.
-
-    Decision values are drawn from -1 to 1, with their zero and their margins, if any.
-    """
-    from matplotlib.colors import LinearSegmentedColormap
-
-    assert shown.decide is not None and shown.target is not None
+def _grid(axes: Any) -> tuple[Floats, Floats, Floats]:
+    """Places along both axes, and all points (GRID^2, 2) of the lattice that they span."""
     x, y = (np.linspace(low, high, GRID) for low, high in (axes.get_xlim(), axes.get_ylim()))
-    points = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1).astype(np.float32)
-    values = shown.decide(points)
-    if values.shape[1] == 1:
-        height = values[:, 0].reshape(GRID, GRID)
-        colours = LinearSegmentedColormap.from_list("classes", ["C0", "white", "C1"])
-        levels = np.linspace(-1, 1, 21)
-        filled = axes.contourf(x, y, np.clip(height, -1.0, 1.0), levels, cmap=colours, alpha=0.4, zorder=0)
-        # the mean of models that vote lies between -1 and 1 and has no margin
-        styles = {v: style for v, style in ((-1.0, "--"), (0.0, "-"), (1.0, "--")) if height.min() < v < height.max()}
-        if styles:
-            axes.contour(x, y, height, list(styles), colors="0.2", linestyles=list(styles.values()), linewidths=0.9)
-        figure.colorbar(filled, ax=axes, label="decision value", ticks=[-1, 0, 1])
-        return
-    labels = shown.target.labels.searchsorted(shown.target.decide(values)).reshape(GRID, GRID)
-    regions = [f"C{i}" if i < MOST_CLASSES else "0.5" for i in range(len(shown.target.labels))]
-    axes.contourf(x, y, labels, np.arange(len(regions) + 1) - 0.5, colors=regions, alpha=0.25, zorder=0)
+    return x, y, np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
+
+
+def _surface(figure: Any, axes: Any, decide: Callable[[Any], Floats], colours: Colours) -> None:
+    x, y, points = _grid(axes)
+    colours.surface(figure, axes, x, y, decide(points.astype(np.float32)))
+
+
+def _borders(axes: Any, cells: Callable[[Any], NDArray[np.int32]]) -> None:
+    """Draw where the cell that answers changes."""
+    x, y, points = _grid(axes)
+    number = cells(points).reshape(GRID, GRID)
+    for cell in np.unique(number)[1:]:  # the borders of the first one are those of others
+        axes.contour(x, y, number == cell, [0.5], colors="0.2", linewidths=0.7, zorder=1)

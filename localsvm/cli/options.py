@@ -79,6 +79,12 @@ def learning(function: Callback) -> Callback:
     return method(function)
 
 
+def loss(function: Callback) -> Callback:
+    """Add --loss alone, which says whether labels are classes or values."""
+    function.__dict__.setdefault("__click_params__", []).append(method_options.option_of("svm", "loss"))
+    return function
+
+
 def _weights(ctx: click.Context, param: click.Parameter, values: tuple[tuple[float | str, float], ...]) -> Any:
     """Check that all class weights are positive and finite."""
     for label, weight in values:

@@ -27,6 +27,7 @@ from localsvm.cli.table_options import of_table, table_of
 @opt.train_file
 @opt.file_argument("output", metavar="PARTITION_FILE")
 @opt.partitioning
+@opt.loss
 @opt.seed
 @opt.plot("a histogram of the cell sizes")
 @opt.zero_based

@@ -22,7 +22,7 @@ from localsvm.cli.value_types import FileName, Group
     "--data",
     metavar="FILE",
     type=FileName(),
-    help="Draw the rows of FILE in the plane of a metric onto 2 dimensions.",
+    help="Draw the rows of FILE in the plane of a metric onto 2 dimensions, or of a model's only 2 features.",
     group=Group.DATA,
 )
 @opt.force
@@ -31,6 +31,7 @@ def plot(file: str, output: str, data: str | None, force: bool) -> None:
 
     The weights of the features, the largest first, 30 at most. With --data and a metric onto 2 dimensions instead: rows
     of FILE, 2000 at most, the support vectors and the decision values in the learned plane, beside the plane of PCA.
+    With --data and a model of 2 features: rows, predictions and the borders of the cells in the plane of these.
     """
     from localsvm.cli import plotting
     from localsvm.errors import OptionError
@@ -41,9 +42,15 @@ def plot(file: str, output: str, data: str | None, force: bool) -> None:
     plotting.check(output)
 
     from localsvm.cli import metric_plot
-    from localsvm.runs.prediction.picture import shown
+    from localsvm.runs.prediction.picture import feature_plane, shown
 
-    with shown(seekable(file, "a file with a metric")) as picture:
+    path = seekable(file, "a file with a metric")
+    if data is not None:
+        with feature_plane(path) as plane:
+            if plane is not None:
+                metric_plot.two_features(plane, data, output, force)
+                return
+    with shown(path) as picture:
         if data is None:
             metric_plot.weights(picture, output, force)
         else:

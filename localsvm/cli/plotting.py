@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ def grid_loss(
     names: Sequence[str], grid: MeanGrid, path: str, force: bool = False, what: str = "cross-validated error",
     unit: str | None = "%",
 ) -> None:  # fmt: skip
-    """Draw the cross-validated loss over the grid, with a star at its best point.
+    """Draw the cross-validated loss over the grid, with a star at its best point, and the points of several levels.
 
     One parameter: contours over it and C, both logarithmic, or a curve if one of them has a single value. No parameter:
     a curve over C. Several: curves over C for the best settings.
@@ -89,6 +89,17 @@ def _star(axes: Any, x: float, y: float, label: str | None = None) -> None:
     axes.plot(x, y, "*", markersize=15, color="red", markeredgecolor="white", label=label, clip_on=False, zorder=3)
 
 
+def _levels(axes: Any, places: Mapping[tuple[float, float], Sequence[float]]) -> None:
+    """Mark points that levels chose. places : levels, by where their points are."""
+    for place, levels in places.items():
+        axes.plot(*place, "o", markersize=6, color="red", markeredgecolor="white", clip_on=False, zorder=4)
+        across = axes.transAxes.inverted().transform(axes.transData.transform(place))[0]
+        side = {"xytext": (-8, 7), "ha": "right"} if across > 0.7 else {"xytext": (8, 7)}
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+        text = "level " + ", ".join(f"{level:g}" for level in levels)
+        axes.annotate(text, place, **side, textcoords="offset points", fontsize="small", bbox=box, zorder=5)
+
+
 def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid, what: str, best: str) -> None:
     values, loss = grid.settings[:, 0], grid.loss
     # most points are far from the best, so levels at quantiles show more where it matters
@@ -100,6 +111,7 @@ def _contours(figure: Any, axes: Any, name: str, grid: MeanGrid, what: str, best
     point = float(values[grid.best[0]]), float(grid.costs[grid.best[1]])
     _star(axes, *point, _best_text((name, "C"), point, grid, best))
     axes.set(xscale="log", yscale="log", xlabel=name, ylabel="cost C")
+    _levels(axes, {(float(values[g]), float(grid.costs[c])): levels for (g, c), levels in grid.levels.items()})
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     bar = figure.colorbar(filled, format="%.4g" if best == "{:.4g}" else "%.2f", ticks=levels)
     bar.set_label(what)
@@ -109,6 +121,7 @@ def _curve(axes: Any, name: str, values: Floats, grid: MeanGrid, what: str, best
     axes.semilogx(values, grid.loss.ravel(), "o-")
     at = float(values[max(grid.best)])  # one of the two axes has a single value
     _star(axes, at, float(grid.loss[grid.best]), _best_text((name.split()[-1],), (at,), grid, best))
+    _levels(axes, {(float(values[max(at)]), float(grid.loss[at])): levels for at, levels in grid.levels.items()})
     axes.set(xlabel=name, ylabel=what)
     axes.legend()
 
@@ -122,6 +135,7 @@ def _curves(figure: Any, axes: Any, names: Sequence[str], grid: MeanGrid, what: 
     figure.legend(title=", ".join(names), loc="outside right center")
     point = [*grid.settings[g].tolist(), float(grid.costs[c])]
     _star(axes, point[-1], float(grid.loss[g, c]))
+    _levels(axes, {(float(grid.costs[at[1]]), float(grid.loss[at])): levels for at, levels in grid.levels.items()})
     figure.suptitle(_best_text([*names, "C"], point, grid, best), fontsize="medium")
     axes.set(xlabel="cost C", ylabel=what)
 

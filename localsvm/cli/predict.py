@@ -17,15 +17,18 @@ from localsvm.cli.reporting import names_of, print_json
 from localsvm.cli.table_options import check_table, is_delimited
 from localsvm.cli.value_lines import TableValueLines, ValueLines, value_score_text
 from localsvm.cli.value_types import Group, ZeroOrOne
+from localsvm.errors import DataError
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from localsvm.cli.score_report import Pictures
     from localsvm.runs.predict import LocalModel
     from localsvm.runs.prediction.parts import Collected
     from localsvm.runs.prediction.scores import ProbabilityScores
     from localsvm.runs.prediction.table_rows import TableRows
+    from localsvm.runs.prediction.value_report import ValueReport
 
 
 @click.command(
@@ -84,8 +87,9 @@ if TYPE_CHECKING:
 @opt.option(
     "--report",
     metavar="FOLDER",
-    help="Write scores of the probabilities of -b 1 into FOLDER, as JSON and as pictures (needs matplotlib): log loss, "
-    "Brier score, reliability, ROC, precision and recall.",
+    help="Write scores into FOLDER, as JSON and as pictures (needs matplotlib). Of the probabilities of -b 1: log "
+    "loss, Brier score, reliability, ROC, precision and recall. Of values: predicted against observed ones, residuals, "
+    "and how often quantiles and intervals hold the truth.",
     group=Group.OUTPUT,
 )
 @opt.option(
@@ -114,14 +118,14 @@ def predict(
     speaks for POSITIVE. With -b 1, for models trained with it, the header is `labels` and the labels, ascending.
     With --backend spark, an OUTPUT that ends in / is a folder with a file for each part of the input.
     """
+    from localsvm.cli import score_report
     from localsvm.runs.predict import LocalModel
     from localsvm.runs.prediction.parts import Collected
-    from localsvm.runs.prediction.scores import ProbabilityScores
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
     asked = probability, coverage
-    _check_columns(decision_values, asked, report, force)
+    _check_columns(decision_values, asked)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
@@ -129,13 +133,13 @@ def predict(
         _check_asked(model, model_file, asked)
         of_values = model.target.score_of_values is not None
         lines = _lines(output, output_format, table, decision_values, asked, classes, of_values)
-        scores = ProbabilityScores(model.file.labels) if report else None
+        scores, pictures = _report_of(model, report, asked, force)
         if url:
             cluster.predict(url, test_file, model_file, output, lines, asked, said, zero_based, force, table)
         else:
             _predict_here(model, test_file, (output, force), lines, said, asked, scores)
-    if scores:
-        _write_report(str(report), scores, force)
+    if report is not None:
+        score_report.write(report, scores, pictures, force)
     if not quiet:
         _print(said, confusion, classes)
     if as_json:
@@ -188,7 +192,7 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
 
 def _predict_here(
     model: LocalModel, file: str, output: tuple[str | None, bool], lines: Callable[..., Any], said: Collected,
-    asked: tuple[bool, float | None], scores: ProbabilityScores | None,
+    asked: tuple[bool, float | None], scores: ProbabilityScores | ValueReport | None,
 ) -> None:  # fmt: skip
     """Predict a file block by block, on this machine, and write and score each.
 
@@ -202,6 +206,8 @@ def _predict_here(
         for block in model.predict_blocks(indices.seen(blocks), probability, coverage=coverage):
             for take in takers:
                 take(block)
+        if scores is not None and not scores.rows:
+            raise DataError(f"{file}: no row has a value: --report is for files with values; leave it out")
 
 
 def _check_files(
@@ -220,10 +226,28 @@ def _check_files(
     check_outputs(force, [test_file, model_file], [output])
 
 
-def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:
-    from localsvm.cli import score_report
+def _report_of(
+    model: LocalModel, folder: str | None, asked: tuple[bool, float | None], force: bool
+) -> tuple[ProbabilityScores | ValueReport | None, Pictures]:  # fmt: skip
+    """Scores for --report, and their pictures; None without a folder, whose files are checked."""
+    from localsvm.cli import score_report, value_report
+    from localsvm.runs.prediction.scores import ProbabilityScores
+    from localsvm.runs.prediction.value_report import ValueReport
+    from localsvm.targets.regression import Regression
 
-    score_report.write(folder, scores, force)
+    if folder is None:
+        return None, {}
+    probability, coverage = asked
+    scores: ProbabilityScores | ValueReport
+    if isinstance(model.target, Regression):
+        scores = ValueReport(model.target, coverage)
+        pictures = value_report.pictures(scores)
+    elif probability:
+        scores, pictures = ProbabilityScores(model.file.labels), score_report.PICTURES
+    else:
+        raise click.UsageError("--report scores probabilities; give -b 1 as well.")
+    score_report.check(folder, pictures, force)
+    return scores, pictures
 
 
 def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | None]) -> None:
@@ -241,17 +265,10 @@ def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | 
         model.covering().margin(coverage)
 
 
-def _check_columns(
-    decision_values: bool, asked: tuple[bool, float | None], report: str | None, force: bool
-) -> None:  # fmt: skip
-    from localsvm.cli import score_report
-
+def _check_columns(decision_values: bool, asked: tuple[bool, float | None]) -> None:
     probability, coverage = asked
     if coverage is not None and (decision_values or probability):
         other = "-b 1" if probability else "--decision-values"
         raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")
     if decision_values and probability:
         raise click.UsageError("--decision-values and -b 1 write different columns; give one of the two.")
-    if report is not None and not probability:
-        raise click.UsageError("--report scores probabilities; give -b 1 as well.")
-    score_report.check(report, force)

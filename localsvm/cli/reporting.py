@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of all JSON reports: fields may be added, but existing ones keep their meaning
 SHOWN_LABELS = 8
+NO_GROUPS = "as each cell has the rows of one group alone"
 PHASES = ("start", "read", "metric", "partition", "select", "train", "calibrate", "write")
 
 
@@ -182,7 +183,7 @@ def _selection(summary: Summary) -> str:
     if summary.progressive_error is not None:
         return f"progressive error {summary.progressive_error:.2%}{scored}"
     if summary.cv_error is None:
-        return "none (one point)"
+        return "none (one point)" if summary.points == 1 else f"by folds at random, {NO_GROUPS}"
     what = "probabilities" if summary.calibration else "weights of the members"
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)

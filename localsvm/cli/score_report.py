@@ -1,8 +1,9 @@
-"""The folder of `lsvm predict --report`: scores as JSON, and pictures of reliability, ROC and precision-recall."""
+"""The folder of `lsvm predict --report`: scores as JSON, and pictures; those of probabilities are made here."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,49 +12,37 @@ from localsvm.cli.reporting import label_text
 if TYPE_CHECKING:
     from localsvm.runs.prediction.scores import Curves, ProbabilityScores
 
-SCORES, PICTURES = "report.json", ("reliability.png", "roc.png", "precision-recall.png")
+SCORES = "report.json"
 SHOWN_CLASSES = 10  # as many curves as there are colours
 
+Pictures = Mapping[str, Callable[[Any, Any], None]]  # functions that draw scores in a figure, by names of files
 
-def check(folder: str | None, force: bool) -> None:
+
+def check(folder: str, pictures: Iterable[str], force: bool) -> None:
     """Make the folder before a run; raise an error where its files could not be written."""
     from localsvm.cli import plotting
     from localsvm.cli.paths import check_outputs
     from localsvm.errors import RunError
 
-    if folder is None:
-        return
-    plotting.check(str(Path(folder) / PICTURES[0]))
+    files: list[str | None] = [str(Path(folder) / name) for name in (SCORES, *pictures)]
+    plotting.check(files[-1])
     try:
         Path(folder).mkdir(exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot make this folder: {error.strerror}") from error
-    check_outputs(force, [], [str(Path(folder) / name) for name in (SCORES, *PICTURES)])
+    check_outputs(force, [], files)
 
 
-def write(folder: str, scores: ProbabilityScores, force: bool) -> None:
-    """Write the scores and the pictures into the folder."""
+def write(folder: str, scores: Any, pictures: Pictures, force: bool) -> None:
+    """Write the scores, which have `as_dict`, and their pictures into the folder."""
     from localsvm.cli import plotting
     from localsvm.store.outputs import replacing
 
     with replacing(Path(folder) / SCORES, force) as temporary:
         temporary.write_text(json.dumps(scores.as_dict(), indent=2, allow_nan=False) + "\n")
-    shown = curves(scores)
-    with plotting.figure_in(str(Path(folder) / PICTURES[0]), force) as figure:
-        _reliability(figure, scores)
-    with plotting.figure_in(str(Path(folder) / PICTURES[1]), force) as figure:
-        axes = figure.subplots()
-        for name, curve in shown:
-            axes.plot(curve.false_positive, curve.true_positive, label=f"{name}, area {curve.area:.4f}")
-        axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
-        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
-        _legend(axes, shown, "lower right")
-    with plotting.figure_in(str(Path(folder) / PICTURES[2]), force) as figure:
-        axes = figure.subplots()
-        for name, curve in shown:
-            axes.plot(curve.recall, curve.precision, label=f"{name}, average {curve.average_precision:.4f}")
-        axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
-        _legend(axes, shown, "lower left")
+    for name, draw in pictures.items():
+        with plotting.figure_in(str(Path(folder) / name), force) as figure:
+            draw(figure, scores)
 
 
 def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
@@ -93,3 +82,23 @@ def _reliability(figure: Any, scores: ProbabilityScores) -> None:
     )
     counts.vlines(bins[:, 2], 0, bins[:, 0], linewidth=4)
     counts.set(xlabel="probability of the label that is predicted", ylabel="rows", ylim=(0, None))
+
+
+def _roc(figure: Any, scores: ProbabilityScores) -> None:
+    axes, shown = figure.subplots(), curves(scores)
+    for name, curve in shown:
+        axes.plot(curve.false_positive, curve.true_positive, label=f"{name}, area {curve.area:.4f}")
+    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", title="ROC")
+    _legend(axes, shown, "lower right")
+
+
+def _precision_recall(figure: Any, scores: ProbabilityScores) -> None:
+    axes, shown = figure.subplots(), curves(scores)
+    for name, curve in shown:
+        axes.plot(curve.recall, curve.precision, label=f"{name}, average {curve.average_precision:.4f}")
+    axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), title="Precision and recall")
+    _legend(axes, shown, "lower left")
+
+
+PICTURES: Pictures = {"reliability.png": _reliability, "roc.png": _roc, "precision-recall.png": _precision_recall}

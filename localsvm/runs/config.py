@@ -23,6 +23,7 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets import classification, regression
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import ACCURACY, SCHEMES, Classification
+from localsvm.targets.conformal import check_rows
 from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE
 from localsvm.targets.losses import Loss
 from localsvm.targets.regression import Regression
@@ -152,6 +153,7 @@ class TrainingConfig:
         given = {
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
             opt.probability(1): self.probability, opt.force_classes: self.force_classes,
+            opt.multiclass(self.multiclass): self.multiclass != "ova",
         }  # fmt: skip
         for name, value in given.items():
             if self.of_values and value:
@@ -295,9 +297,12 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
 
     Raises
     ------
-    DataError : unless there are at least two labels, which can be classes, and those that -w names; or two values.
+    DataError : unless there are at least two labels, which can be classes, and those that -w names; or two values. And
+        where there are too few rows for the coverage, even if all are held out.
     """
     labels, rows = observed.labels, observed.rows
+    if config.coverage is not None:
+        check_rows(rows * config.times, config.coverage)  # each repeat holds all rows out
     if observed.values is not None:
         if not observed.values.low < observed.values.high:
             what = f"all {rows} rows have the value {observed.values.low:g}"

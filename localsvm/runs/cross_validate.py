@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from localsvm.runs.preparation.metric import Measured
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
+from localsvm.targets.base import Target
+from localsvm.targets.regression import Regression
 from localsvm.threads import Threads
 
 
@@ -38,6 +41,7 @@ class GridPoint:
     cost : C on all rows of the cell; nan for a method without costs.
     loss : what selection compares: the held-out share of wrong rows, weighted, or 1 - TPR x TNR; of values their score.
     best : chosen in that cell.
+    levels : of values with several levels, each of which chooses a point, those that chose this one; else empty.
     """
 
     cell: int
@@ -46,6 +50,7 @@ class GridPoint:
     cost: float
     loss: float
     best: bool
+    levels: tuple[float, ...] = ()
 
 
 @dataclass
@@ -56,7 +61,8 @@ class Validation:
     ----------
     names : of the parameters whose values are the points' settings.
     points : of all cells, cell by cell.
-    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric.
+    error : the share of wrong rows by the chosen points together, over those that neither learned nor chose the metric;
+        None where each cell has the rows of one group alone, which is never held out.
     cells, rows : how many there are.
     error_rows : how many rows the error is of.
     seconds : wall clock, by phase.
@@ -68,7 +74,7 @@ class Validation:
 
     names: tuple[str, ...]
     points: list[GridPoint]
-    error: float
+    error: float | None
     cells: int
     rows: int
     error_rows: int
@@ -99,12 +105,13 @@ def cross_validate(
             validated = _validated(prepared, Resources(jobs, memory, observer, pool, threads=threads))
     repeats = len(prepared.cells.by_repeat)
     tell_copies(observer, validated.copies // repeats, prepared.head.rows)
-    points = [point for i, result in enumerate(validated.results) for point in _points(i, result, validated.sizes[i])]
+    levels = _levels(prepared.target)
+    points = [p for i, result in enumerate(validated.results) for p in _points(i, result, validated.sizes[i], levels)]
     error, score, measured = _scored(prepared, validated)
     return Validation(
         names=validated.results[0].names,
         points=points,
-        error=np.nan if error is None else error,  # where groups fill all cells, no row says what it is
+        error=error,
         cells=len(validated.sizes),
         rows=prepared.observed.rows,
         error_rows=round(validated.fresh / repeats),
@@ -190,6 +197,7 @@ class MeanGrid(NamedTuple):
     best : indices of the setting and the cost of the best point: with one cell the one that it chose, unless each level
         has one of its own.
     shared : whether all cells have the same grid, so that its points are ones that were scored.
+    levels : of one cell, by the indices of points the levels that chose them, where there are several.
     """
 
     settings: NDArray[np.float64]
@@ -197,6 +205,7 @@ class MeanGrid(NamedTuple):
     loss: NDArray[np.float64]
     best: tuple[int, int]
     shared: bool
+    levels: Mapping[tuple[int, int], tuple[float, ...]] = MappingProxyType({})
 
 
 def mean_grid(points: list[GridPoint]) -> MeanGrid:
@@ -223,8 +232,10 @@ def mean_grid(points: list[GridPoint]) -> MeanGrid:
     chosen = [i for i, point in enumerate(first) if point.best]
     if len(tables) == 1 and len(chosen) == 1:  # it broke ties by the hinge loss, too
         best = divmod(chosen[0], len(costs))
+    places = [divmod(i, len(costs)) for i in chosen] if len(tables) == 1 else []
+    levels = {place: first[i].levels for place, i in zip(places, chosen, strict=False) if first[i].levels}
     shared = _equal(columns["setting"]) and _equal(columns["cost"])
-    return MeanGrid(settings[:: loss.shape[1]], costs, loss, best, shared)
+    return MeanGrid(settings[:: loss.shape[1]], costs, loss, best, shared, levels)
 
 
 def _geometric_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -239,9 +250,16 @@ def _equal(values: NDArray[np.float64]) -> bool:
     return np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=True)
 
 
-def _points(cell: int, result: CellResult, rows: int) -> Iterator[GridPoint]:
-    best = set(map(tuple, np.atleast_2d(result.best).tolist()))
+def _levels(target: Target) -> tuple[float, ...]:
+    """The levels, of which each chooses a point; none where one is chosen."""
+    losses = target.losses if isinstance(target, Regression) else ()
+    return tuple(loss.level for loss in losses) if len(losses) > 1 else ()
+
+
+def _points(cell: int, result: CellResult, rows: int, levels: tuple[float, ...]) -> Iterator[GridPoint]:
+    best = list(map(tuple, np.atleast_2d(result.best).tolist()))
     for i, values in enumerate(result.settings.tolist()):
         setting = tuple(values)
         for c, cost in enumerate(result.costs):
-            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), (i, c) in best)
+            chose = tuple(level for level, point in zip(levels, best, strict=bool(levels)) if point == (i, c))
+            yield GridPoint(cell, rows, setting, float(cost), float(result.loss[i, c]), (i, c) in best, chose)

@@ -17,7 +17,7 @@ from localsvm import __version__
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.writers.libsvm import label_text
 from localsvm.engines.base import Engine
-from localsvm.errors import ModelError
+from localsvm.errors import DataError, ModelError
 from localsvm.kernels._kernels import LEVELS, simd_level
 from localsvm.naming import opt
 from localsvm.partition import Partition
@@ -207,7 +207,12 @@ class Trained:
         return TrainedCells(part.name, self.sizes, self.reports, repeats, part.cells_by_coarse)
 
     def held(self, journal: Journal) -> HeldValues:
-        """The held-out values."""
+        """The held-out values. DataError where no row counts as one."""
+        if not any(np.any(report.weight) for report in self.reports):
+            raise DataError(
+                f"each cell has the rows of one group alone, and none is held out, as {opt.probability(1)} and "
+                f"{opt.coverage} need; give larger cells ({opt.cell_size}), or smaller groups"
+            )
         return HeldValues(journal, self.names, self.sizes)
 
 

@@ -55,11 +55,8 @@ class Coverage:
         up_to = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
         n = float(up_to[-1]) if len(up_to) else 0.0
         levels = np.asarray(sorted({*LEVELS, asked}))
-        rank = levels * (n + 1.0) - ROUNDING * (n + 1.0)
-        if rank[levels == asked][0] > n:
-            raise DataError(
-                f"{n:g} held-out rows cannot promise {opt.coverage(asked)}: give more rows, or a smaller one"
-            )
+        check_rows(n, asked)
+        rank = _ranks(levels, n)
         place = np.searchsorted(up_to, rank[rank <= n])
         return cls(levels[rank <= n], scores[order[place]])
 
@@ -79,6 +76,17 @@ class Coverage:
             what = f"the model promises coverages from {self.levels[0]:g} to {self.levels[-1]:g}"
             raise OptionError(f"{opt.coverage(level)}: {what}; give one of these")
         return float(self.margins[place])
+
+
+def check_rows(n: float, asked: float) -> None:
+    """Raise DataError where so many held-out rows cannot promise a coverage."""
+    if _ranks(np.asarray([asked]), n)[0] > n:
+        raise DataError(f"{n:g} held-out rows cannot promise {opt.coverage(asked)}: give more rows, or a smaller one")
+
+
+def _ranks(levels: Values, n: float) -> Values:
+    """Least numbers of scores, of n, up to a margin that promises these coverages."""
+    return np.asarray((levels - ROUNDING) * (n + 1.0))
 
 
 def label_sets(p: Values, margin: float) -> NDArray[np.bool_]:

@@ -47,6 +47,11 @@ class Regression(Target):
         return len(self.losses) - 2 * self.interval
 
     @property
+    def middle(self) -> int:
+        """Number of the answer whose level is nearest to 0.5, which stands for all where one is shown."""
+        return int(np.argmin([abs(loss.level - 0.5) for loss in self.losses[: self.answers]]))
+
+    @property
     def n_problems(self) -> int:
         """Number of losses."""
         return len(self.losses)

@@ -123,20 +123,14 @@ def test_one_group_to_a_cell_says_nothing_of_the_error(tmp_path: Path) -> None:
     text = "".join(f"{label} 1:{a:.4f} 2:{b:.4f}\n" for label, (a, b) in zip(y, X, strict=True))
     (tmp_path / "t.libsvm").write_text(text)
     (tmp_path / "g.txt").write_text("a\n" * 40 + "b\n" * 40)
-    report = json.loads(
-        invoke(
-            "train",
-            "--json",
-            "-P",
-            "voronoi",
-            "-c",
-            "40",
-            "--metric",
-            "none",
-            "--group-file",
-            tmp_path / "g.txt",
-            tmp_path / "t.libsvm",
-            tmp_path / "m.h5",
-        ).stdout
-    )
+    cells = ("-P", "voronoi", "-c", 40, "--metric", "none", "--group-file", tmp_path / "g.txt", tmp_path / "t.libsvm")
+    report = json.loads(invoke("train", "--json", *cells, tmp_path / "m.h5").stdout)
     assert report["summary"]["cv_error"] is None and report["summary"]["cells"] == 2
+    for loss in ((), ("--loss", "least-squares")):
+        few = (*loss, "-g", "1,2", "-C", 1, *cells)
+        assert json.loads(invoke("cv", "--json", *few).stdout)["error"] is None
+        assert "unknown, as each cell has the rows of one group alone\n" in invoke("cv", *few).stderr
+        assert "by folds at random, as each cell has" in invoke("train", "--force", *few, tmp_path / "m.h5").stderr
+    for wish in (("-b", 1), ("--coverage", 0.9, "--loss", "least-squares")):
+        message = error("train", *wish, "-g", 1, "-C", 1, *cells, tmp_path / f"{wish[0]}.h5")
+        assert message.startswith("each cell has the rows of one group alone, and none is held out, as -b 1 and --cov")

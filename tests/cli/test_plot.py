@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import error, invoke, usage_error
+from matplotlib.collections import PathCollection
 from sklearn.decomposition import PCA
 
 from localsvm.cli import plotting
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
 from localsvm.runs.predict import LocalModel
-from localsvm.runs.prediction.picture import principal_plane, sampled, shown
+from localsvm.runs.prediction.picture import feature_plane, principal_plane, sampled, shown
 
 POINT = ("-g", 0.5, "-C", 1, "-j", 1, "-q")
 
@@ -174,3 +175,69 @@ def test_principal_axes_are_those_of_scikit_learn() -> None:
     np.testing.assert_allclose(share, known.explained_variance_ratio_, rtol=1e-5)
     plane, share = principal_plane(X[:, :1].astype(np.float32))  # a single feature
     assert share.tolist() == [1.0, 0.0] and not plane[:, 1].any()
+
+
+def two_columns(path: Path, far: float = 0.0) -> np.ndarray:
+    """Write a table of values that follow one of two numbers, and return these."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1.0, 1.0, (200, 2)) + np.asarray([far, 0.0])
+    y = 50.0 + 10.0 * (X[:, 0] - far) + rng.normal(size=200)
+    lines = [f"{float(a)!r},{float(b)!r},{float(v)!r}\n" for (a, b), v in zip(X, y, strict=True)]
+    path.write_text("east,north,rent\n" + "".join(lines))
+    return X
+
+
+VALUES = ("--label", "rent", "--loss", "least-squares", *POINT)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e7])
+def test_two_features_have_predictions_rows_and_borders(far: float, tmp_path: Path, figures: list[Any]) -> None:
+    X = two_columns(tmp_path / "rows.csv", far)
+    invoke("train", *VALUES, "-P", "voronoi", "-c", 100, tmp_path / "rows.csv", tmp_path / "m.h5")
+    (tmp_path / "new.csv").write_text((tmp_path / "rows.csv").read_text() + f"{far},0.5,\n")
+    invoke("plot", "--data", tmp_path / "new.csv", tmp_path / "m.h5", tmp_path / "p.png")
+    axes, bar = figures[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("east", "north")
+    assert bar.get_ylabel() == "predicted value; points: value of a row"
+    known, missing = (part for part in axes.collections if isinstance(part, PathCollection))
+    np.testing.assert_allclose(known.get_offsets(), X)
+    assert missing.get_label() == "no value" and missing.get_offsets().tolist() == [[far, 0.5]]
+    with feature_plane(tmp_path / "m.h5") as plane, LocalModel(tmp_path / "m.h5") as model:
+        assert plane is not None and plane.cells is not None
+        np.testing.assert_allclose(plane.decide(X), model.decision_function(X), atol=1e-6)
+        assert len(np.unique(plane.cells(X))) == model.file.n_cells >= 2
+
+
+@pytest.mark.parametrize("cells", [("-P", "none"), ("-P", "chunks", "-c", 60)])
+@pytest.mark.fast(2)
+def test_two_features_of_classes_have_decision_values(
+    cells: tuple[Any, ...], rows: Path, tmp_path: Path, figures: list[Any]
+) -> None:
+    data = read(rows)
+    write(tmp_path / "two.libsvm", data.X[:, 30:32], data.y)
+    invoke("train", *POINT, *cells, tmp_path / "two.libsvm", tmp_path / "m.h5")
+    invoke("plot", "--data", tmp_path / "two.libsvm", tmp_path / "m.h5", tmp_path / "p.png")
+    axes, bar = figures[0].axes
+    assert (axes.get_xlabel(), bar.get_ylabel()) == ("feature 1", "decision value")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["-1", "1"]
+
+
+def test_values_of_a_table_are_shades_in_the_learned_plane(tmp_path: Path, figures: list[Any]) -> None:
+    X = two_columns(tmp_path / "two.csv")
+    lines = (tmp_path / "two.csv").read_text().splitlines()
+    more = ["south", *map(str, (X[:, 0] * X[:, 1]).tolist())]
+    (tmp_path / "rows.csv").write_text("".join(f"{m},{line}\n" for m, line in zip(more, lines, strict=True)))
+    levels = ("--label", "rent", "--loss", "quantile", "--quantile", "0.2,0.6")
+    invoke("train", *levels, *POINT, "--metric", "rank:2", tmp_path / "rows.csv", tmp_path / "m.h5")
+    invoke("plot", tmp_path / "m.h5", tmp_path / "w.png")
+    invoke("plot", "--data", tmp_path / "rows.csv", tmp_path / "m.h5", tmp_path / "p.png")
+    names = [label.get_text() for label in figures[0].axes[0].get_xticklabels()]
+    assert sorted(names) == ["east", "north", "south"]
+    assert figures[1].axes[2].get_ylabel() == "predicted value at level 0.6; points: value of a row"
+    with shown(tmp_path / "m.h5") as view, LocalModel(tmp_path / "m.h5") as model:
+        Z, _ = sampled(view.rows(tmp_path / "rows.csv"), 1000, np.random.default_rng(0))
+        assert view.decide is not None
+        data = np.column_stack([np.asarray(more[1:], np.float64), X])
+        np.testing.assert_allclose(
+            view.decide(np.asarray(view.metric.apply(Z))), model.decision_function(data), atol=1e-6
+        )

@@ -170,12 +170,14 @@ def test_a_model_of_values_has_no_classes(flag: tuple[Any, ...], model: str, fol
     assert message.endswith(f"Error: {name} is for classes, and {folder / model} predicts values; leave it out.")
 
 
-CLASSES_ALONE = [("-w", "1", "2"), ("--weights", "balanced"), ("-b", "1"), ("--force-classes",)]
+CLASSES_ALONE = [
+    ("-w", "1", "2"), ("--weights", "balanced"), ("-b", "1"), ("--force-classes",), ("--multiclass", "ava")
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["train", "cv"])
 @pytest.mark.parametrize("option", CLASSES_ALONE, ids=" ".join)
-@pytest.mark.fast(8)
+@pytest.mark.fast(10)
 def test_options_of_classes_are_refused(option: tuple[str, ...], command: str, folder: Path, tmp_path: Path) -> None:
     if command == "cv" and option[0] == "-b":
         option = ("--offset",)
@@ -222,7 +224,8 @@ def test_equal_values_are_refused(tmp_path: Path) -> None:
     assert message == f"{tmp_path / 'same'}: all 20 rows have the value 2.5; training needs at least two values\n"
 
 
-def test_a_grid_is_scored_by_squares(folder: Path) -> None:
+def test_a_grid_is_scored_by_squares(folder: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "grid.svg"  # whose texts are comments
     done = invoke("cv", *SQUARES, *FEW, folder / "train")
     header, *rows = csv.reader(done.stdout.splitlines())
     assert header == ["cell", "rows", "gamma", "cost", "mse", "best"] and len(rows) == 4
@@ -236,7 +239,8 @@ def test_a_grid_is_scored_by_squares(folder: Path) -> None:
     assert f"selection   cross-validated RMSE {found[1]}, R^2 {found[2]}\n" in (
         invoke("train", *SQUARES, *FEW, folder / "train", "-").stderr
     )
-    report = json.loads(invoke("cv", "--json", *SQUARES, *FEW, folder / "train").stdout)
+    report = json.loads(invoke("cv", "--json", *SQUARES, *FEW, "--plot", picture, folder / "train").stdout)
+    assert "RMSE, cross-validated" in picture.read_text() and f"best: {np.sqrt(best):.4g} at" in picture.read_text()
     assert report["error"] == pytest.approx(best, rel=1e-5)
     assert [point["mse"] for point in report["points"] if point["best"]] == [report["error"]]
 
@@ -269,10 +273,45 @@ def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
         rows = csv.DictReader(done.stdout.splitlines())
         error = re.search(r"mean pinball loss (\S+) cross-validated", done.stderr)
         assert error is not None
+        text = done.stderr
         found.append((float(error[1]), {(row["gamma"], row["cost"]) for row in rows if row["best"] == "1"}))
+        if levels == "0.1,0.5,0.9":
+            told = re.findall(r"^level (\S+) +-g (\S+) -C (\S+)$", text, re.MULTILINE)
+        else:
+            assert "level" not in text.replace("--loss quantile", "")
     (error_of_all, points), *alone = found
     assert error_of_all == pytest.approx(np.mean([error for error, _ in alone]), rel=1e-3)
     assert points == set.union(*(point for _, point in alone)) and len(points) == 2
+    named = [(float(gamma), float(cost)) for _, gamma, cost in told]
+    assert [level for level, *_ in told] == ["0.1", "0.5", "0.9"]
+    assert [{point} for point in named] == [{tuple(map(float, p)) for p in points} for _, points in alone]
+
+
+def test_a_description_has_the_point_of_each_answer(folder: Path, tmp_path: Path) -> None:
+    found = {}
+    for level in ("0.1", "0.5", "0.9"):
+        invoke("train", "-q", "--force", *LEVELS[:3], level, *FEW, folder / "train", tmp_path / "m.h5")
+        shown = invoke("inspect", tmp_path / "m.h5").stdout
+        gamma, cost = (re.search(rf"^{name} +(\S+)$", shown, re.MULTILINE) for name in ("gamma", "C"))
+        assert gamma is not None and cost is not None
+        found[level] = (gamma[1], cost[1])
+    shown = invoke("inspect", folder / "levels.h5").stdout
+    assert re.findall(r"^level (\S+) +gamma (\S+); C (\S+)$", shown, re.MULTILINE) == [
+        (level, *point) for level, point in found.items()
+    ]
+    assert len(set(found.values())) == 2 and "\ngamma" not in shown
+    invoke("train", "-q", "--force", *SQUARES, *FEW, "--coverage", 0.8, folder / "train", tmp_path / "m.h5")
+    answers = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["models"]["answers"]
+    assert [each["name"] for each in answers] == ["value", "lower end", "upper end"]
+
+
+def test_cells_tell_what_each_level_chose(folder: Path, tmp_path: Path) -> None:
+    cells = ("-P", "chunks", "-c", 100, "--plot", tmp_path / "grid.png")
+    done = invoke("cv", *LEVELS, *FEW, *cells, folder / "train")
+    assert "chosen   by each of 3 levels in each of 2 cells\n".replace("   ", "      ") in done.stderr
+    assert len(re.findall(r"^level 0\.[159] +gamma \S+.*; C \S+", done.stderr, re.MULTILINE)) == 3
+    report = json.loads(invoke("cv", "--json", *LEVELS, *FEW, folder / "train").stdout)
+    assert sorted(level for point in report["points"] for level in point.get("levels", [])) == [0.1, 0.5, 0.9]
 
 
 @pytest.mark.parametrize("loss", [SQUARES, LEVELS], ids=["squares", "levels"])
@@ -367,6 +406,25 @@ def test_a_metric_is_learned_where_one_column_matters(tmp_path: Path) -> None:
     assert re.search(r"^weights     \S+ +feature 1$", shown, re.MULTILINE)
 
 
+def test_a_report_has_scores_and_pictures(folder: Path, tmp_path: Path) -> None:
+    """The pictures of shares are of models with levels; the scores are those of the lines."""
+    given = ("predict", "--report", tmp_path / "a", folder / "test")
+    done = invoke(*given, folder / "squares.h5", tmp_path / "out")
+    pictures = {"predicted-observed.png", "residuals.png"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"report.json", *pictures}
+    report = json.loads((tmp_path / "a" / "report.json").read_text())
+    (answer,) = report["answers"]
+    assert report["rows"] == 150 and answer["mean_squared_error"] == pytest.approx(
+        number(done.stderr, "Mean squared error"), rel=1e-5
+    )
+    assert "exists already" in error(*given, folder / "squares.h5", tmp_path / "new")
+    invoke(*given, "--force", folder / "levels.h5", tmp_path / "levels")
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"report.json", *pictures, "reliability.png"}
+    report = json.loads((tmp_path / "a" / "report.json").read_text())
+    assert [answer["level"] for answer in report["answers"]] == [0.1, 0.5, 0.9]
+    assert not (tmp_path / "new").exists()
+
+
 # tables
 
 
@@ -425,6 +483,26 @@ def test_a_table_without_values_is_predicted_and_not_scored(tables: Path, tmp_pa
     assert done.stderr == ""
     invoke("predict", "-q", tables / "test.csv", tables / "squares.h5", tmp_path / "scored.csv")
     assert (tmp_path / "out.csv").read_text() == (tmp_path / "scored.csv").read_text()
+
+
+def test_a_report_needs_values(tables: Path, tmp_path: Path) -> None:
+    table(tmp_path / "new.csv", 20, 1, price=False)
+    message = error(
+        "predict", "--report", tmp_path / "r", tmp_path / "new.csv", tables / "squares.h5", tmp_path / "out"
+    )
+    assert message == f"{tmp_path / 'new.csv'}: no row has a value: --report is for files with values; leave it out\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_cells_of_a_partition_file_are_those_of_values(tables: Path, tmp_path: Path) -> None:
+    """The metric is learned of values, and a text column says their mean: both as in training without the file."""
+    cells = ("-P", "chunks", "-c", 150, "--metric", "diag")
+    invoke("partition", "-q", *SQUARES, *TABLE, *cells, tables / "train.csv", tmp_path / "cells.h5")
+    given = ("train", "-q", *SQUARES, *TABLE, *FEW[:6])
+    invoke(*given, "--partition-file", tmp_path / "cells.h5", tables / "train.csv", tmp_path / "a.h5")
+    invoke(*given, *cells, tables / "train.csv", tmp_path / "b.h5")
+    found = [invoke("predict", "-q", tables / "test.csv", tmp_path / name, "-").stdout for name in ("a.h5", "b.h5")]
+    assert found[0] == found[1]
 
 
 def test_levels_of_a_table_are_columns(tables: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Content of a picture of a metric: its weights, and for one onto a plane rows, support vectors and decision values."""
+"""Content of pictures: a metric, and what is decided in a plane, that of the metric or that of two features."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from localsvm.data.blocks.columns import dense_copy
 from localsvm.data.blocks.dataset import Dense, Examples
@@ -20,15 +22,17 @@ from localsvm.features.joint import JOINT
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.methods import method_called
 from localsvm.naming import opt
+from localsvm.partition.chunks import Chunks
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import Given, read_given
 from localsvm.runs.preparation.stored import features_of
 from localsvm.store.container import MODEL
 from localsvm.store.metric_file import load_metric
-from localsvm.targets.classification import Classification
+from localsvm.targets.base import Target
 
 Floats = NDArray[np.float64]
+AnyFloat = TypeVar("AnyFloat", np.float32, np.float64)
 Labelled = tuple[Dense, Floats]  # scaled rows (n, d), and their labels (n,)
 
 
@@ -41,7 +45,8 @@ class Shown:
     metric : its values are those of d features, and of their ranks.
     numbers : (d,) int64, the numbers of the features in data files.
     rows : reads a data file, in scaled rows.
-    support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept.
+    support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept, or
+        nearly all rows are.
     decide : decision values (n, problems) of mapped rows (n, r); None for a partition file.
     target : what they mean.
     encoding : of the table that the model was trained on; None for LIBSVM text.
@@ -53,9 +58,40 @@ class Shown:
     rows: Callable[[str | Path], Iterator[Labelled]]
     support: Dense | None = None
     decide: Callable[[Dense], Floats] | None = None
-    target: Classification | None = None
+    target: Target | None = None
     encoding: Encoding | None = None
     ranked: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class FeaturePlane:
+    """A model of two features, in the plane of these.
+
+    Attributes
+    ----------
+    names : of the two.
+    rows : reads a data file, in rows (n, 2).
+    decide : decision values (n, problems) of rows (n, 2).
+    cells : numbers (n,) of the cells that answer for rows (n, 2); None where several answer together.
+    target : what decision values mean.
+    """
+
+    names: tuple[str, str]
+    rows: Callable[[str | Path], Iterator[tuple[Floats, Floats]]]
+    decide: Callable[[Floats], Floats]
+    cells: Callable[[Floats], NDArray[np.int32]] | None
+    target: Target
+
+
+@contextmanager
+def feature_plane(path: str | Path) -> Iterator[FeaturePlane | None]:
+    """Yield a model in the plane of its two features; None for a model of other features, or a partition file."""
+    file = load_metric(path)
+    if file.kind != MODEL or file.config.get("features") != 2:
+        yield None
+        return
+    with LocalModel(path) as model:
+        yield _of_features(model)
 
 
 @contextmanager
@@ -73,9 +109,11 @@ def shown(path: str | Path) -> Iterator[Shown]:
         yield _of_learned(model) if learned_by_method else _of_model(model)
 
 
-def sampled(blocks: Iterable[Labelled], most: int, rng: np.random.Generator) -> Labelled:
+def sampled(
+    blocks: Iterable[tuple[NDArray[AnyFloat], Floats]], most: int, rng: np.random.Generator
+) -> tuple[NDArray[AnyFloat], Floats]:
     """Sample of at most so many of all rows, at random and in their order."""
-    kept: tuple[Dense, Floats, Floats] | None = None
+    kept: tuple[NDArray[AnyFloat], Floats, Floats] | None = None
     for X, y in blocks:
         key = rng.random(len(y))
         if kept is not None:
@@ -99,6 +137,35 @@ def principal_plane(X: Dense) -> tuple[Floats, Floats]:
     return plane, share
 
 
+def _of_features(model: LocalModel) -> FeaturePlane:
+    chain = model.chain
+    origin = np.zeros(2) if chain.origin.values is None else chain.origin.values
+
+    def seen(X: Floats) -> Examples:
+        near = (X - origin).astype(np.float32)
+        return chain.apply(near if chain.columns.dense else sparse.csr_array(near), read=True)
+
+    def rows(path: str | Path) -> Iterator[tuple[Floats, Floats]]:
+        for block in model.read(path, zero_based=model.zero_based):
+            X = block.X if isinstance(block.X, np.ndarray) else dense_copy(block.X)
+            if model.table is None:
+                yield X.astype(np.float64) + origin, block.y
+            else:  # with all columns, and from no origin
+                yield np.asarray(X if chain.columns.kept is None else X[:, chain.columns.kept], np.float64), block.y
+
+    alone = len(model.partition.cells_by_repeat) == 1 and model.partition.name != Chunks.name
+    cells = (lambda X: model.partition.assign(seen(X))) if alone else None
+    names = _names(_numbers(model), _encoding(model))
+    return FeaturePlane(names, rows, lambda X: model.values_of_mapped(seen(X)), cells, model.target)
+
+
+def _names(numbers: NDArray[np.int64], encoding: Encoding | None) -> tuple[str, str]:
+    """Names of two features by their numbers."""
+    of = {} if encoding is None else {place + 1: name for name, places in encoding.weighed for place in places}
+    first, second = (of.get(number, f"feature {number}") for number in numbers.tolist())
+    return first, second
+
+
 def _of_given(given: Given) -> Shown:
     config = given.fix(TrainingConfig())
 
@@ -116,10 +183,11 @@ def _of_model(model: LocalModel) -> Shown:
     metric = model.chain.metric
     assert isinstance(metric, Metric), "the file has one"
     support = None
-    if model.file.n_cells == 1 and model.method.shows_support:
+    of_values = model.target.score_of_values is not None  # then nearly all rows are support vectors
+    if model.file.n_cells == 1 and model.method.shows_support and not of_values:
         support = model.file.cell(0).get("support")
     values, ranked = model.values_of_mapped, model.chain.ranked
-    return Shown(metric, _numbers(model), _rows(model), support, values, model.classes, _encoding(model), ranked)
+    return Shown(metric, _numbers(model), _rows(model), support, values, model.target, _encoding(model), ranked)
 
 
 def _of_learned(model: LocalModel) -> Shown:
@@ -138,7 +206,7 @@ def _of_learned(model: LocalModel) -> Shown:
         return model.values_of_mapped((Z @ back).astype(np.float32))
 
     support = np.asarray(metric.apply(state["support"])) if "support" in state else None
-    return Shown(metric, _numbers(model), _rows(model), support, decide, model.classes, _encoding(model))
+    return Shown(metric, _numbers(model), _rows(model), support, decide, model.target, _encoding(model))
 
 
 def _encoding(model: LocalModel) -> Encoding | None:
@@ -152,7 +220,7 @@ def _numbers(model: LocalModel) -> NDArray[np.int64]:
 def _rows(model: LocalModel) -> Callable[[str | Path], Iterator[Labelled]]:
     def rows(path: str | Path) -> Iterator[Labelled]:
         for block in model.read(path, zero_based=model.zero_based):
-            scaled = model.chain.scaled(block.X, read=True, in_place=True)
+            scaled = model.chain.scaled(block.X, read=model.table is None, in_place=True)
             yield _dense(model.chain.viewed(scaled), path), block.y
 
     return rows

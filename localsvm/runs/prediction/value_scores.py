@@ -88,6 +88,12 @@ class ValueScore:
             "below": (self.below / rows).tolist(),
         }
 
+    @property
+    def variance(self) -> float:
+        """Mean squared distance of the values from their mean."""
+        mean, square = (self.moments[3:, 0] / max(1, self.total)).tolist()
+        return float(max(0.0, square - mean * mean))
+
     def correlation(self, problem: int = 0) -> float | None:
         """The squared correlation coefficient, as svm-predict has it; None where all values or answers are equal."""
         n, (f, ff, yf, y, yy) = self.total, self.moments[:, problem].tolist()
