@@ -160,6 +160,6 @@ def test_streams_come_near_the_solution(loss: str, tmp_path: Path) -> None:
 
 def test_a_stream_keeps_no_held_out_values_for_intervals(tmp_path: Path) -> None:
     write(tmp_path / "train", *noisy(100, 0))
-    options = "-m linear -s sgd --stream --loss huber --coverage .9".split()
+    options = ["-m", "linear", "-s", "sgd", "--stream", "--loss", "huber", "--coverage", ".9"]
     message = usage_error("train", *options, tmp_path / "train")
     assert "keeps no held-out values, which --coverage 0.9 is made of" in message
