@@ -109,14 +109,14 @@ def of_table(
 
 def predict(
     master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer],
-    asked: tuple[bool, float | None], collected: Collected, zero_based: bool | None, force: bool,
+    asked: tuple[bool, float | None, float | None], collected: Collected, zero_based: bool | None, force: bool,
     table: TableRows | None = None,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     lines : makes the writer of a part; see `runs.prediction.parts.Prediction`.
-    asked : whether probabilities are, and which coverage.
+    asked : whether probabilities are, which coverage, and which bound of false alarms.
     collected : takes in what the rows say.
     table : reader of the model's tables; None for LIBSVM text.
     """

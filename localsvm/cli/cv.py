@@ -61,6 +61,8 @@ def cv(
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [plot])
     plotting.check(plot)
+    if options["scoring"] == "npl":
+        raise click.UsageError("--score npl chooses among weights, not points of a grid; give it to lsvm-train.")
     table = table_of(options, train_file, ("metric_file",))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:

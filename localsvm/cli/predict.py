@@ -82,6 +82,14 @@ if TYPE_CHECKING:
     group=Group.OUTPUT,
 )
 @opt.option(
+    "--false-alarm",
+    type=click.FLOAT,
+    metavar="SHARE",
+    help="Decide so that so many rows of the smaller label at most are given the larger one, as 0.05, and as few rows "
+    "of the larger one are missed as can be. For models trained with --roc or --score npl.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--report",
     metavar="FOLDER",
     help="Write scores of the probabilities of -b 1 into FOLDER, as JSON and as pictures (needs matplotlib): log loss, "
@@ -102,9 +110,9 @@ if TYPE_CHECKING:
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, output_format: str | None,
-    probability: bool, coverage: float | None, report: str | None, confusion: bool, zero_based: bool | None,
-    jobs: int | None, memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool,
-    quiet: bool,
+    probability: bool, coverage: float | None, false_alarm: float | None, report: str | None, confusion: bool,
+    zero_based: bool | None, jobs: int | None, memory: int | None, backend: str | None, master: str | None,
+    force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -123,6 +131,8 @@ def predict(
     asked = probability, coverage
     _check_columns(decision_values, asked, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
+        if false_alarm is not None:
+            model.keep(false_alarm)
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
@@ -131,7 +141,8 @@ def predict(
         lines = _lines(output, output_format, table, decision_values, asked, classes, of_values)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            cluster.predict(url, test_file, model_file, output, lines, asked, said, zero_based, force, table)
+            also = (*asked, false_alarm)
+            cluster.predict(url, test_file, model_file, output, lines, also, said, zero_based, force, table)
         else:
             _predict_here(model, test_file, (output, force), lines, said, asked, scores)
     if scores:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from localsvm.cli import cluster
+from localsvm.cli import cluster, front, plotting
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output, passes_through
@@ -52,6 +52,9 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.select
 @opt.probability
 @opt.coverage
+@opt.false_alarm
+@opt.roc
+@opt.plot("the front of --roc or --score npl, detected rows over false alarms,")
 @opt.seed
 @opt.partition_file
 @opt.zero_based
@@ -68,8 +71,8 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
-    out_of_core: bool, jobs: int | None, memory: int | None, backend: str | None, master: str | None,
-    time_limit: float | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+    plot: str | None, out_of_core: bool, jobs: int | None, memory: int | None, backend: str | None,
+    master: str | None, time_limit: float | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -85,9 +88,11 @@ def train(
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
     weights, groups = opt.weights_file(options, train_file), options["group_file"]
-    check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
+    check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output, plot])
+    plotting.check(plot)
     table = table_of(options, train_file, ("metric_file", "stream"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
+    _check_front(config, output, plot)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
     stream = _check_reading(stream, config, out_of_core)
     kept = not stream and not passes_through(output)
@@ -105,6 +110,8 @@ def train(
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
     if summary is not None:  # else the run had finished before
         summary.seconds = clock.seconds | summary.seconds
+        if plot:
+            front.draw(summary.detection or {}, plot, force or resume)
         _print(summary, config, output, quiet, as_json)
 
 
@@ -128,6 +135,16 @@ def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, a
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
+    elif config.roc and summary.detection:
+        front.print_front(summary.detection)
+
+
+def _check_front(config: TrainingConfig, output: str, plot: str | None) -> None:
+    """Raise UsageError for a front on the stdout that the model goes to, and for a picture of no front."""
+    if config.roc and output == "-":
+        raise click.UsageError("--roc prints its front on stdout, so MODEL_FILE must be a file.")
+    if plot and not config.detects:
+        raise click.UsageError("--plot draws the front of --roc or --score npl; give one of them.")
 
 
 def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:

@@ -174,6 +174,7 @@ class Method(ABC):
     joint, gap_unit : a job is about all classes at once; the unit of duality gaps in reports and models.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    takes_factors : problems may weigh classes by factors of their own (`Target.factors`, `Cell.training_weight`).
     learns_metric, default_metric : --metric is refused, as it learns its own; what it is unless given, for distances.
     """
 
@@ -185,6 +186,7 @@ class Method(ABC):
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
+    takes_factors: ClassVar[bool] = False
     learns_metric: ClassVar[bool] = False
     default_metric: ClassVar[str] = "none"
 

@@ -42,6 +42,7 @@ class Summary:
     metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
+    detection : the front of several weights, and what was chosen of it (`Detected.describe`), None for other classes.
     """
 
     rows: int
@@ -70,6 +71,7 @@ class Summary:
     guessing: float | None = None
     values: dict[str, float] | None = None
     score: str | None = None
+    detection: dict[str, Any] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
@@ -166,6 +168,9 @@ def summarise(
     progressive : rows were decided, and then learned.
     """
     reports = cells.reports
+    error: dict[str, Any] = {
+        "progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)
+    }
     return Summary(
         rows=rows.observed.rows,
         features=rows.features,
@@ -180,7 +185,7 @@ def summarise(
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
-        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)},
+        **error,
         cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),

@@ -39,6 +39,8 @@ from localsvm.store.model import ModelContent, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.detection import KIND as FRONT
+from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -84,12 +86,14 @@ def train(
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
             coverage = _covered(prepared, trained, journal)
+            detection = _detected(prepared, trained, journal)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, (calibration, coverage), force, key[0])
+                _write(output, prepared, journal, trained, (calibration, coverage, detection), force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
-    return _summary(prepared, trained, clock, calibration, mean)
+    summary = _summary(prepared, trained, clock, calibration, mean)
+    return replace(summary, detection=None if detection is None else detection.describe())
 
 
 def _summary(
@@ -172,6 +176,15 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
     scores, weight = outside(prepared.target, trained.held(journal))
     repeats = len(prepared.cells.names_by_repeat(trained.names))
     return Coverage.of(scores, prepared.config.coverage, weight / repeats)
+
+
+def _detected(prepared: PreparedRun, trained: Trained, journal: Journal) -> Detected | None:
+    """The front of a detection, and what was chosen; None where no detection is asked for."""
+    target = prepared.target
+    if not isinstance(target, Detection):
+        return None
+    front = Front.of(target, trained.held(journal), len(prepared.cells.names_by_repeat(trained.names)))
+    return Detected.of(target, front, prepared.config.false_alarm)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -319,9 +332,9 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: tuple[Calibration | None, Coverage | None], force: bool, key: str,
+    learned: tuple[Calibration | None, Coverage | None, Detected | None], force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage = learned
+    calibration, coverage, detection = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
@@ -330,6 +343,7 @@ def _write(
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
         calibration=("sigmoids", calibration.state()) if calibration else None,
         coverage=(KIND, coverage.state()) if coverage else None,
+        front=(FRONT, detection.front.state()) if detection else None,
         run=key,
     )
     write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)

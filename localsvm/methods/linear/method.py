@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from localsvm.methods.base import Fit, Fitted, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
@@ -33,6 +33,8 @@ THINNED = 32  # bytes for each value of dense rows that become sparse
 @dataclass(frozen=True)
 class LinearMethod(LinearRepresentation):
     """The parts that all linear methods share."""
+
+    takes_factors: ClassVar[bool] = True
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows, sparse where they hold mostly zeros; see `PreparedLinear` for what is kept of them."""

@@ -26,8 +26,10 @@ from localsvm.store.metric_file import MetricFile
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
-from localsvm.targets.base import Observed, ValueRange
+from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.detection import KIND as FRONT
+from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
@@ -50,6 +52,11 @@ CALIBRATION_PIECES = {
 }
 
 
+FRONT_PIECES = {
+    "rows": floats64(2, low=0),
+    "false_alarms": floats64("places", low=0),
+    "missed": floats64("places", low=0),
+}
 COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
 
 
@@ -163,6 +170,21 @@ def coverage_of(model: Model) -> Coverage | None:
     if not len(arrays["levels"]) or np.any(np.diff(arrays["levels"]) <= 0):
         raise Unsound("/coverage/levels do not ascend")
     return Coverage.from_state(arrays)
+
+
+def front_of(model: Model, config: TrainingConfig, target: Target) -> Detected | None:
+    """The front of a detection, and what was chosen in training; None for another model."""
+    if (model.front is not None) != isinstance(target, Detection):
+        raise Unsound("/front is not what the options score and roc say")
+    if model.front is None or not isinstance(target, Detection):
+        return None
+    kind, arrays = model.front
+    if kind != FRONT:
+        raise Unsound(f"/front@kind: no front of ours is called {kind!r}")
+    check("/front", FRONT_PIECES, arrays, {"places": len(Front.places(len(target.weights)))})
+    if (arrays["rows"] <= 0).any():
+        raise Unsound("/front/rows are none")
+    return Detected.of(target, Front.from_state(arrays), config.false_alarm)
 
 
 def metrics_of(model: Model) -> list[Metric]:
