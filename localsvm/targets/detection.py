@@ -245,7 +245,14 @@ class Detected:
 
     @classmethod
     def of(cls, target: Detection, front: Front, bound: float | None) -> Self:
-        """The detection that keeps a bound; raises what `Front.choose` raises."""
+        """The detection that keeps a bound.
+
+        DataError where no held-out row of a label counts; and what `Front.choose` raises.
+        """
+        for label, rows in zip(target.labels.tolist(), front.rows.tolist(), strict=True):
+            if not rows:
+                what = f"no held-out row of the label {label:g} is new to the metric, and says what is detected"
+                raise DataError(f"{what}; give more rows, or {opt.metric('none')}")
         place = None if bound is None else front.choose(bound)
         return cls(replace(target, place=place), front, bound)
 

@@ -49,7 +49,6 @@ class KernelMethod(Method):
     """The options of kernel SVMs. gamma and cost are empty for the default grid."""
 
     shows_support: ClassVar[bool] = True
-    takes_factors: ClassVar[bool] = True
     costs_at_once: ClassVar[int] = 1 << 30  # the path along the costs is solved in C
     by_blocks: ClassVar[bool] = True  # many rows, or few support vectors, do without the whole matrix
 

@@ -41,7 +41,6 @@ class MultipleKernelSVM(CostOptions):
     """Options of the method."""
 
     name: ClassVar[str] = "mkl"
-    takes_factors: ClassVar[bool] = True
     tiny: ClassVar[str] = "--widths 0.5,2 -C 0.1,1"
 
     tolerance: float = tolerance_option(1e-2)

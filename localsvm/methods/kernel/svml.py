@@ -47,7 +47,6 @@ class SVML(Method):
 
     name: ClassVar[str] = "svml"
     learns_metric: ClassVar[bool] = True
-    takes_factors: ClassVar[bool] = True
 
     kernel: str = kernel_option("gaussian", "manhattan", later=True)
     form: str = option(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.cell_size import CellSize
@@ -30,6 +30,8 @@ EPSILON = 0.1  # in deviations of the values
 @dataclass(frozen=True)
 class ValueOptions(KernelMethod):
     """The options of kernel SVMs, and of their losses of values."""
+
+    takes_factors: ClassVar[bool] = True
 
     loss: str = loss_option("hinge", *LOSSES, unsaid=True)
     quantile: tuple[float, ...] = quantile_option()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from localsvm.methods.base import Fit, Fitted, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
@@ -33,8 +33,6 @@ THINNED = 32  # bytes for each value of dense rows that become sparse
 @dataclass(frozen=True)
 class LinearMethod(LinearRepresentation):
     """The parts that all linear methods share."""
-
-    takes_factors: ClassVar[bool] = True
 
     def prepare(self, cell: Cell, view: View) -> Prepared:
         """The rows, sparse where they hold mostly zeros; see `PreparedLinear` for what is kept of them."""
@@ -58,7 +56,7 @@ class LinearMethod(LinearRepresentation):
         states = [system.state(part) for part in parts]
         if not system.parts.paired:
             states = states[:1]
-        return pack_linear(self, states, system.cost, models, int(np.count_nonzero(inside)))
+        return pack_linear(self, states, [fit.system.cost for fit in fits], models, int(np.count_nonzero(inside)))
 
     @property
     def descending(self) -> LinearMethod | None:

@@ -48,7 +48,6 @@ class LocallyLinearKernels(LocalOptions):
     """The method; its options are those of the base."""
 
     name: ClassVar[str] = "mllkm"
-    takes_factors: ClassVar[bool] = True
     tiny: ClassVar[str] = "--map square --bank-gammas 0.1,1 -C 0.1,1"
 
     def prepare(self, cell: Cell, view: View) -> Prepared:

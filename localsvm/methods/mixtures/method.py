@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from localsvm.errors import OptionError
 from localsvm.methods.base import Fit, Fitted, Prepared, State, View
@@ -48,8 +48,6 @@ MOST_COLUMNS = 1000  # of full covariances
 @dataclass(frozen=True)
 class MixtureMethod(Restarted, MeanLoss):
     """The parts that all mixtures share. Subclasses say how the tasks are coupled."""
-
-    takes_factors: ClassVar[bool] = True
 
     covariance: str = option(
         "full",

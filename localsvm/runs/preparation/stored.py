@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.engines.base import Head
-from localsvm.errors import OptionError
+from localsvm.errors import DataError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
 from localsvm.features.joint import Joint
@@ -19,7 +19,7 @@ from localsvm.features.ranks import Ranks
 from localsvm.methods import method_from
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
-from localsvm.runs.config import TrainingConfig
+from localsvm.runs.config import MOST_ROWS, TrainingConfig
 from localsvm.store.checking import check
 from localsvm.store.container import parse, size_of
 from localsvm.store.metric_file import MetricFile
@@ -53,7 +53,7 @@ CALIBRATION_PIECES = {
 
 
 FRONT_PIECES = {
-    "rows": floats64(2, low=0),
+    "rows": floats64(2, low=0, high=MOST_ROWS),
     "false_alarms": floats64("places", low=0),
     "missed": floats64("places", low=0),
 }
@@ -182,9 +182,13 @@ def front_of(model: Model, config: TrainingConfig, target: Target) -> Detected |
     if kind != FRONT:
         raise Unsound(f"/front@kind: no front of ours is called {kind!r}")
     check("/front", FRONT_PIECES, arrays, {"places": len(Front.places(len(target.weights)))})
-    if (arrays["rows"] <= 0).any():
-        raise Unsound("/front/rows are none")
-    return Detected.of(target, Front.from_state(arrays), config.false_alarm)
+    most = arrays["rows"] * (1.0 + 1e-9)
+    if (arrays["false_alarms"] > most[0]).any() or (arrays["missed"] > most[1]).any():
+        raise Unsound("/front counts more rows than there are")
+    try:
+        return Detected.of(target, Front.from_state(arrays), config.false_alarm)
+    except DataError as error:
+        raise Unsound(f"/front: {error.message}") from error
 
 
 def metrics_of(model: Model) -> list[Metric]:

@@ -59,7 +59,7 @@ class BankSystem(System):
         return [self._solve(job, float(job.costs[0]), start, 1.0) for job, start in zip(jobs, starts, strict=True)]
 
     def _solve(self, job: Job, cost: float, start: KernelMixture | None, roughness: float) -> KernelMixture:
-        y, weight = self.cell.Y[:, job.problem], cost * self.cell.training_weight(job.fold, job.problem)
+        y, weight = self.cell.Y[:, job.problem], cost * self.cell.training_weight(job.fold)
         sides = np.unique(y[weight > 0])
         if not (-1.0 in sides and 1.0 in sides):
             return constant(float(sides.sum()), len(y))

@@ -75,7 +75,7 @@ class MetricSystem(System):
 
     def _solve(self, job: Job) -> MetricSolution:
         method, cell, of_mapped = self.method, self.cell, self.kernel.of_mapped
-        y, weight = cell.Y[:, job.problem], cell.training_weight(job.fold, job.problem)
+        y, weight = cell.Y[:, job.problem], cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
         learned = self._learn(taken, y[taken], weight[taken], job)
         M = stored(self.kernel.map_of(learned.L), self._columns, cell.X.shape[1], method.form)

@@ -169,7 +169,7 @@ class LocalSystem(System):
 
     def _solve(self, job: Job, start: Found | None, tolerance: float) -> Found:
         cell, method, y = self.cell, self.method, self.cell.Y[:, job.problem]
-        cost = job.costs[0] * cell.training_weight(job.fold, job.problem)
+        cost = job.costs[0] * cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (cost > 0))
         may = taken if self._centres is None else np.arange(len(self.anchors))
         gammas, X = self.prepared.gammas, self.prepared.X[taken]

@@ -103,7 +103,7 @@ class MixtureSystem(System):
 
         def work(i: int) -> Scored:
             job, start, part = jobs[i], starts[i], parts[i]
-            weight = job.costs[c] * self.cell.training_weight(job.fold, job.problem)
+            weight = job.costs[c] * self.cell.training_weight(job.fold)
             weights, M = (start.weights, start.M) if start else (None, None)
             y, weight = part.of(self.cell.Y[:, job.problem]), part.of(weight)
             return Scored(*solve_tasks(part.tasks, y, weight, tasks, weights, M))
@@ -111,7 +111,7 @@ class MixtureSystem(System):
         return self.cell.threads.map(work, len(jobs))
 
     def _fitted(self, job: Job, begin: SVMMixture) -> SVMMixture:
-        cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold, job.problem)
+        cell, y, weight = self.cell, self.cell.Y[:, job.problem], self.cell.training_weight(job.fold)
         taken = np.flatnonzero((y != 0) & (weight > 0))
         if not len(taken):
             return replace(begin, trace=np.zeros(1), ended=True)
