@@ -124,7 +124,7 @@ def test_the_path_goes_from_no_alarm_through_the_problems(problems: int, seed: i
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 1000), bounds, st.integers(1, 3))
-def test_the_choice_misses_the_fewest_of_places_that_pass_before_the_first_that_fails(
+def test_the_choice_misses_few_of_the_places_that_pass_before_the_first_that_fails(
     seed: int, bound: float, repeats: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -133,22 +133,22 @@ def test_the_choice_misses_the_fewest_of_places_that_pass_before_the_first_that_
     values = (y + np.asarray([-1.0, 0.0, 1.0])[:, None] + rng.standard_normal((3, 200))).astype(np.float32)
     target = detection((0.5, 1.0, 2.0))
     front = Front.of(target, Held(values, y, count), repeats)
-    best, fewest = None, np.inf
+    passed: list[tuple[float, float]] = []
     for place in Front.places(3).tolist():
         alarm = target.on_path(values.T.astype(float), place) > 0
         false = int(count[alarm & (y < 0)].sum() / repeats)
         of = int(count[y < 0].sum() / repeats)
         if binomtest(false, of, alternative="less").proportion_ci(CONFIDENCE).high > bound:
             break
-        missed = count[~alarm & (y > 0)].sum()
-        if missed < fewest:
-            best, fewest = place, missed
-    if best is None:
+        passed.append((count[~alarm & (y > 0)].sum() / repeats, place))
+    if not passed:
         assert of < rows_for(bound)
         with pytest.raises(DataError, match=f"takes {rows_for(bound):,}"):
             front.choose(bound)
     else:
-        assert front.choose(bound) == best
+        fewest = min(missed for missed, _ in passed)
+        error = np.sqrt(max(1.0, fewest) * (1.0 - fewest / (count[y > 0].sum() / repeats)))
+        assert front.choose(bound) == max(place for missed, place in passed if missed <= fewest + error)
 
 
 @settings(deadline=None)
@@ -177,7 +177,7 @@ def test_a_promise_is_broken_as_seldom_as_was_said_and_not_much_more_seldom() ->
         share = float(norm.sf(-a / (b - a))) if b > a else 0.0
         broken, shares = broken + (share > bound), [*shares, share]
     assert broken / runs < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / runs)
-    assert 0.05 < np.mean(shares) < 0.08  # 200 rows have a standard error of .021
+    assert 0.05 < np.mean(shares) < 0.085  # 200 rows have a standard error of .021
 
 
 def test_copies_and_weights_count_as_the_rows_that_they_stand_for() -> None:

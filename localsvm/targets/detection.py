@@ -10,7 +10,8 @@ from the careful end on until the first one fails: whether false alarms are abov
 Clopper and Pearson. So no correction for many tests is needed, and all places that pass keep the bound together with
 a probability of CONFIDENCE (Angelopoulos, Bates, Candes, Jordan and Lei: Learn then test, 2021; for thresholds Tong,
 Feng and Li: Neyman-Pearson classification algorithms and NP receiver operating characteristics, 2018). Of these, the
-one is chosen that misses the fewest rows.
+one is chosen that misses the fewest rows; among places that miss as many within a standard error the last one, as the
+bound allows its false alarms, and few rows of the larger label say little.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ class Front:
         return np.asarray(np.where(k < n, betaincinv(k + 1.0, np.maximum(n - k, 1e-9), CONFIDENCE), 1.0))
 
     def choose(self, bound: float) -> float:
-        """The place that misses the fewest rows, of those whose false alarms keep a bound; see the module.
+        """The last place that misses the fewest rows within a standard error, of those that keep a bound; see above.
 
         OptionError unless the bound is between 0 and 1; DataError where so few rows cannot promise it.
         """
@@ -225,7 +226,10 @@ class Front:
         count = len(passed) if passed.all() else int(passed.argmin())
         if not count:
             raise too_few(self.rows[0], bound)
-        return float(self.missed[:count].argmin()) / STEPS
+        missed, rows = self.missed[:count], self.rows[1]
+        fewest = float(missed.min())
+        error = math.sqrt(max(1.0, fewest) * max(0.0, 1.0 - fewest / rows))
+        return float(np.flatnonzero(missed <= fewest + error)[-1]) / STEPS
 
 
 @dataclass(frozen=True)
