@@ -49,9 +49,9 @@ ABOUT = """\
 
 Written by `make reproduce-detection DATA=...` (`scripts/reproduce/detection.py`) from `{log}.jsonl`. Of all rows of
 a set {rows} are drawn for training, and up to 20 000 others for the test, with {seeds} seeds. The larger label raises
-an alarm. The share of test rows of the smaller label that are false alarms, of those of the larger label that are missed,
-both in per cent and in the mean over the seeds, and in how many runs false alarms are above the bound. [The page on
-detection](../detection.md) says what is promised.
+an alarm. The tables have the share of test rows of the smaller label that are false alarms, and of those of the larger
+label that are missed, in per cent and in the mean over the seeds, and in how many runs false alarms are above the
+bound. [The page on detection](../detection.md) says what is promised.
 
 - **localsvm**: `lsvm-train --roc`, then `lsvm-predict --false-alarm` for each bound by the same model. All else is at
   its default; so only rows that did not choose the metric count. **No metric**: with `--metric none`, and all rows
