@@ -180,6 +180,24 @@ def test_a_promise_is_broken_as_seldom_as_was_said_and_not_much_more_seldom() ->
     assert 0.05 < np.mean(shares) < 0.085  # 200 rows have a standard error of .021
 
 
+def test_the_smaller_label_raises_the_alarm_if_it_is_told_to() -> None:
+    """Mirrored values and labels have the mirrored front, and the same alarms."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(LABELS, 300, p=[0.3, 0.7])
+    values = y + np.asarray([1.0, 0.0, -1.0])[:, None] + rng.standard_normal((3, 300))
+    one, other = detection((0.5, 1.0, 2.0), alarm=0), detection((0.5, 1.0, 2.0))
+    fronts = [Front.of(one, Held(values, y)), Front.of(other, Held(-values, -y))]
+    for a, b in zip(fronts[0].state().values(), fronts[1].state().values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.factors(y), other.factors(-y))
+    chosen = [Detected.of(target, front, 0.2).target for target, front in zip((one, other), fronts, strict=True)]
+    np.testing.assert_array_equal(chosen[0].decide(values.T), -chosen[1].decide(-values.T))
+    np.testing.assert_array_equal(chosen[0].shown(values.T), -chosen[1].shown(-values.T))
+    assert ((chosen[0].decide(values.T) == -1.0) & (y > 0)).sum() == fronts[0].false_alarms[round(chosen[0].at * STEPS)]
+    rows = Observed.of_classes(LABELS, [30, 600]), Observed.of_classes(LABELS, [600, 30])
+    assert weights_for(rows[0], {}, 0.1, alarm=0) == weights_for(rows[1], {}, 0.1)
+
+
 def test_copies_and_weights_count_as_the_rows_that_they_stand_for() -> None:
     values, y = np.asarray([[0.5, -0.5, 0.2, -0.1]]), np.asarray([-1.0, -1.0, 1.0, 1.0])
     front = Front.of(detection((1.0,)), Held(values, y, np.asarray([2.0, 6.0, 1.0, 0.0])))

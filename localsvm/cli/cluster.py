@@ -96,14 +96,12 @@ def train(
 def of_table(
     spark: Any, file: str, options: TableOptions, config: TrainingConfig, resources: Resources
 ) -> tuple[Spark, TrainingConfig]:
-    """Rows of a table on the cluster, and the options with the weights of its classes."""
-    from dataclasses import replace
-
+    """Rows of a table on the cluster, and the options with what is said of its labels."""
     from localsvm.runs.preparation.encoded_parts import engine_of_table
 
     engine, table = engine_of_table(spark, file, options, config, resources.observer.note, resources.jobs)
-    if options.class_weights:
-        config = replace(config, class_weights=options.weights_of(file, table.labels, table.classes))
+    if options.names_labels:
+        config = options.settle(config, file, table.labels, table.classes)
     return engine, config
 
 

@@ -36,7 +36,7 @@ def draw(detection: dict[str, Any], path: str, force: bool = False) -> None:
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="by chance")
         axes.plot([0, *x, 1], [0, *y, 1], color="C0", linewidth=1)
-        axes.plot(x, y, "o", color="C0", label="weights of the larger label")
+        axes.plot(x, y, "o", color="C0", label="weights of the alarm")
         for point in front:
             place = point["false_alarms"], point["detected"]
             axes.annotate(f"{point['weight']:.3g}", place, (5, -10), textcoords="offset points", fontsize="small")

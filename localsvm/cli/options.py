@@ -208,7 +208,7 @@ score = option(
     show_default="accuracy; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
     "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl: "
-    "of two classes, the fewest missed rows of the larger label, with false alarms below --false-alarm. Of "
+    "of two classes, the fewest missed alarms, with false alarms below --false-alarm. Of "
     "values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of quantiles.",
     group=Group.SELECTION,
 )
@@ -226,15 +226,23 @@ false_alarm = option(
     "--false-alarm",
     type=click.FLOAT,
     metavar="SHARE",
-    help="With --score npl, the share of the rows of the smaller label that may be given the larger one, as 0.05. Held-"
-    "out rows promise it with a probability of 95%.",
+    help="With --score npl, the share of the rows of the other label that may be given that of --alarm, as 0.05. "
+    "Held-out rows promise it with a probability of 95%.",
     group=Group.SELECTION,
 )
 roc = option(
     "--roc",
     is_flag=True,
-    help="Train two classes with several weights of the larger label at once, and print on stdout the shares of false "
-    "alarms and of detected rows of each, held out. lsvm-predict --false-alarm chooses among them.",
+    help="Train two classes with several weights at once, and print on stdout the shares of false alarms and of "
+    "detected rows of each, held out. lsvm-predict --false-alarm chooses among them.",
+    group=Group.SELECTION,
+)
+alarm = option(
+    "--alarm",
+    type=Label(),
+    metavar="LABEL",
+    show_default="the larger label",
+    help="With --score npl or --roc, the label that raises an alarm.",
     group=Group.SELECTION,
 )
 seed = option(

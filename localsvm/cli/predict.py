@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     "--false-alarm",
     type=click.FLOAT,
     metavar="SHARE",
-    help="Decide so that so many rows of the smaller label at most are given the larger one, as 0.05, and as few rows "
-    "of the larger one are missed as can be. For models trained with --roc or --score npl.",
+    help="Decide so that at most so many rows that should raise no alarm do, as 0.05, and as few alarms are missed as "
+    "can be. For models trained with --roc or --score npl.",
     group=Group.OUTPUT,
 )
 @opt.option(

@@ -54,6 +54,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.coverage
 @opt.false_alarm
 @opt.roc
+@opt.alarm
 @opt.plot("the front of --roc or --score npl, detected rows over false alarms,")
 @opt.seed
 @opt.partition_file

@@ -38,7 +38,7 @@ WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks", "roc", "false_a
 # a model without these options has their defaults
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
-    "views", "effort", "coverage", "roc", "false_alarm", "alarm_weights",
+    "views", "effort", "coverage", "roc", "false_alarm", "alarm_weights", "alarm",
 }  # fmt: skip
 
 
@@ -65,7 +65,8 @@ class TrainingConfig:
     scoring : what selection scores points by: for classes "accuracy" or "tpr-tnr", for values one of
         `targets.regression.SCORES`; None for "accuracy", or what fits the loss of values. With "npl" there are problems
         of several weights, and of these is chosen what keeps a bound of false alarms (`targets.detection`).
-    false_alarm : that bound, a share of the rows of the smaller label; None without "npl".
+    false_alarm : that bound, a share of the quiet rows; None without "npl".
+    alarm : the label that raises an alarm, None for the larger one; the rows of the other one are quiet.
     roc : whether the model keeps problems of several weights, with or without a choice.
     alarm_weights : these weights, once `for_labels` has settled them.
     class_weights : (label, factor on C) pairs.
@@ -109,6 +110,7 @@ class TrainingConfig:
     coverage: float | None = None
     roc: bool = False
     false_alarm: float | None = None
+    alarm: float | None = None
     alarm_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -189,6 +191,8 @@ class TrainingConfig:
         if self.false_alarm is not None:
             check_bound(self.false_alarm)
         if not self.detects:
+            if self.alarm is not None:
+                raise OptionError(f"{opt.alarm} is for {opt.scoring(NPL)} and {opt.roc}; give one of them")
             return
         asked = opt.roc if self.scoring != NPL else opt.scoring(NPL)
         if not self.method.takes_factors:
@@ -303,7 +307,8 @@ class TrainingConfig:
         select = self.select or self.method.default_select(len(labels))
         settled = replace(self, select=select, class_weights=weights, balanced=False)
         if self.detects:
-            settled = replace(settled, alarm_weights=weights_for(observed, dict(weights), self.false_alarm))
+            alarm = self._alarm(labels)
+            settled = replace(settled, alarm_weights=weights_for(observed, dict(weights), self.false_alarm, alarm))
         return settled
 
     def as_dict(self) -> dict[str, Any]:
@@ -317,7 +322,7 @@ class TrainingConfig:
         left_out |= {"scoring"} if self.scoring in (None, ACCURACY) else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
-        left_out |= {"coverage"} if self.coverage is None else set()
+        left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
@@ -329,8 +334,13 @@ class TrainingConfig:
             ends = (Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail)) if self.coverage else ()
             return Regression((*losses, *ends), observed.values, self.scoring or "", bool(ends))
         if self.detects:
-            return Detection(observed.labels, self.multiclass, weights=self.alarm_weights)
+            alarm = self._alarm(observed.labels)
+            return Detection(observed.labels, self.multiclass, weights=self.alarm_weights, alarm=alarm)
         return Classification(observed.labels, self.multiclass, self.scoring or ACCURACY)
+
+    def _alarm(self, labels: NDArray[np.float64]) -> int:
+        """Number of the label that raises an alarm, one of both."""
+        return 1 if self.alarm is None else int(np.searchsorted(labels, self.alarm))
 
 
 def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> None:
@@ -373,13 +383,17 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
 
 
 def _check_detected(observed: Observed, config: TrainingConfig) -> None:
-    """Raise DataError unless there are two classes, and enough rows of the smaller label for a bound."""
+    """Raise DataError unless there are two classes, with the alarm among them, and enough quiet rows for a bound."""
     if len(observed.labels) != 2:
         asked = opt.roc if config.scoring != NPL else opt.scoring(NPL)
         raise DataError(f"{asked} is for two classes, and the data have {len(observed.labels)}; leave it out")
-    bound = config.false_alarm
-    if bound is not None and observed.class_rows[0] < rows_for(bound):
-        raise too_few(observed.class_rows[0], bound)
+    labels, bound = observed.labels.tolist(), config.false_alarm
+    if config.alarm is not None and config.alarm not in labels:
+        known = " and ".join(f"{label:g}" for label in labels)
+        raise DataError(f"{opt.alarm(config.alarm)}: no row has that label; the labels are {known}")
+    quiet = observed.class_rows[0 if config.alarm is None else 1 - labels.index(config.alarm)]
+    if bound is not None and quiet < rows_for(bound):
+        raise too_few(quiet, bound)
 
 
 def check_features(features: int, name: str = "") -> None:

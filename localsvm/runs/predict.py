@@ -513,12 +513,13 @@ class Score:
 
     @property
     def alarms(self) -> list[tuple[int, int]]:
-        """Of a detection: false alarms of so many rows of the smaller label, and missed rows of the larger one."""
+        """Of a detection: false alarms, of so many quiet rows; and missed alarms, of so many rows."""
         if not isinstance(self.target, Detection):
             return []
-        low, high = self.target.labels.tolist()
-        rows = [sum(self.confusion.get((true, given), 0) for given in (low, high)) for true in (low, high)]
-        return [(self.confusion.get((low, high), 0), rows[0]), (self.confusion.get((high, low), 0), rows[1])]
+        labels, count = self.target.labels.tolist(), self.confusion
+        quiet, alarm = labels[1 - self.target.alarm], labels[self.target.alarm]
+        pairs = ((quiet, alarm), (alarm, quiet))
+        return [(count.get((a, b), 0), count.get((a, a), 0) + count.get((a, b), 0)) for a, b in pairs]
 
     def as_dict(self) -> dict[str, Any]:
         """Entries of the JSON report."""

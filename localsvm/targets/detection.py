@@ -1,9 +1,10 @@
 """Detection: two classes, of which false alarms are bounded, by a path of classifiers from careful to keen.
 
-The larger label raises an alarm. One problem is solved for each of some weights of its rows, and the path goes from
-"never an alarm" through their decision functions, by ascending weights:
+One label raises an alarm, the larger one unless the user says otherwise; rows of the other label are quiet. One problem
+is solved for each of some weights of the alarm's rows, and the path goes from "never an alarm" through their decision
+functions, by ascending weights:
 
-    f_0 = -1,   f_1, ..., f_P of the weights,   f_p = (k + 1 - p) f_k + (p - k) f_(k+1)  for k <= p <= k + 1.
+    f_0 = -1,   f_1, ..., f_P above 0 for an alarm,   f_p = (k + 1 - p) f_k + (p - k) f_(k+1)  for k <= p <= k + 1.
 
 Held-out rows count the false alarms and the missed rows along the path. A bound is promised by tests in a fixed order,
 from the careful end on until the first one fails: whether false alarms are above the bound, by the upper limit of
@@ -11,7 +12,7 @@ Clopper and Pearson. So no correction for many tests is needed, and all places t
 a probability of CONFIDENCE (Angelopoulos, Bates, Candes, Jordan and Lei: Learn then test, 2021; for thresholds Tong,
 Feng and Li: Neyman-Pearson classification algorithms and NP receiver operating characteristics, 2018). Of these, the
 one is chosen that misses the fewest rows; among places that miss as many within a standard error the last one, as the
-bound allows its false alarms, and few rows of the larger label say little.
+bound allows its false alarms, and few rows of the alarm say little.
 """
 
 from __future__ import annotations
@@ -40,16 +41,18 @@ STEPS = 10  # places on the path from one weight to the next
 
 @dataclass(frozen=True)
 class Detection(Classification):
-    """The problems of two classes, one for each weight of the larger label.
+    """The problems of two classes, one for each weight of the label that raises an alarm.
 
     Attributes
     ----------
     weights : ascending, with 1 among them. Costs are multiplied by w and 1, or by 1 and 1 / w where w is above 1: none
         grows, so that solutions take no longer.
+    alarm : the number of the label that raises an alarm, 0 or 1.
     place : where on the path decisions are made, from 0 to the number of weights; None for that of the weight 1.
     """
 
     weights: tuple[float, ...] = field(kw_only=True)
+    alarm: int = field(default=1, kw_only=True)
     place: float | None = field(default=None, kw_only=True)
 
     @property
@@ -85,8 +88,11 @@ class Detection(Classification):
     def factors(self, y: Values) -> Values:
         """Factors (n, problems) on C and on the loss."""
         w = np.asarray(self.weights)
-        positive = (y == self.labels[1])[:, None]
-        return np.asarray(np.where(positive, np.minimum(w, 1.0), 1.0 / np.maximum(w, 1.0)))
+        return np.asarray(np.where(self.alarming(y)[:, None], np.minimum(w, 1.0), 1.0 / np.maximum(w, 1.0)))
+
+    def alarming(self, y: Values) -> NDArray[np.bool_]:
+        """Whether rows of the labels y (n,) should raise an alarm: (n,)."""
+        return np.asarray(y == self.labels[self.alarm])
 
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """Weight of the rows that each problem decides wrongly, by its factors; the tie is its hinge loss."""
@@ -115,18 +121,19 @@ class Detection(Classification):
         return float(wrong[self.plain]), float(mass[self.plain])
 
     def on_path(self, values: Values, place: float) -> Values:
-        """Decision values (n,) at a place of the path, from those of the problems (n, problems)."""
-        k = min(math.floor(place), len(self.weights) - 1)
-        before = values[:, k - 1] if k else np.full(len(values), -1.0)
-        return np.asarray((k + 1 - place) * before + (place - k) * values[:, k])
+        """Values (n,) at a place of the path, above 0 for an alarm, from those of the problems (n, problems)."""
+        k, sign = min(math.floor(place), len(self.weights) - 1), 1.0 if self.alarm else -1.0
+        before = sign * values[:, k - 1] if k else np.full(len(values), -1.0)
+        return np.asarray((k + 1 - place) * before + (place - k) * sign * values[:, k])
 
     def shown(self, values: Values) -> Values:
-        """Decision values (n, 1) where decisions are made."""
-        return self.on_path(values, self.at)[:, None]
+        """Decision values (n, 1) where decisions are made, above 0 for the larger label."""
+        return (1.0 if self.alarm else -1.0) * self.on_path(values, self.at)[:, None]
 
     def decide(self, values: Values) -> Values:
-        """Labels (n,): the larger one above 0."""
-        return np.asarray(self.labels[(self.shown(values)[:, 0] > 0).astype(np.intp)])
+        """Labels (n,): an alarm above 0 on the path."""
+        alarm = self.on_path(values, self.at) > 0
+        return np.asarray(np.where(alarm, self.labels[self.alarm], self.labels[1 - self.alarm]))
 
     def weight_at(self, place: float) -> float:
         """Weight at a place, geometrically between those on both sides of it; 0 where there is hardly an alarm."""
@@ -135,20 +142,23 @@ class Detection(Classification):
         return float(np.exp(np.interp(place, np.arange(1, len(self.weights) + 1), np.log(self.weights))))
 
 
-def weights_for(observed: Observed, costs: Mapping[float, float], bound: float | None) -> tuple[float, ...]:
-    """Weights of the larger label: powers of a whole number, as many as reach the ends, 11 at most.
+def weights_for(
+    observed: Observed, costs: Mapping[float, float], bound: float | None, alarm: int = 1
+) -> tuple[float, ...]:  # fmt: skip
+    """Weights of the label that raises an alarm: powers of a whole number, as many as reach the ends, 11 at most.
 
-    The weight w decides where the likelihoods of the classes are in the ratio t = r / w, for r rows of the smaller
-    label a row of the larger one. Rows of the smaller label are beyond t with a probability below 1 / t (Markov), so
-    weights from r times the bound reach it. At the other end as few rows of the larger label are missed.
+    The weight w decides where the likelihoods of the classes are in the ratio t = r / w, for r quiet rows a row of the
+    alarm. Quiet rows are beyond t with a probability below 1 / t (Markov), so weights from r times the bound reach it.
+    At the other end as few rows of the alarm are missed.
 
     Parameters
     ----------
     costs : factors on C by label.
     bound : of false alarms; None for a front without.
+    alarm : see `Detection`.
     """
-    low, high = observed.labels.tolist()
-    ratio = observed.class_rows[0] * costs.get(low, 1.0) / (observed.class_rows[1] * costs.get(high, 1.0))
+    rows = [n * costs.get(label, 1.0) for label, n in zip(observed.labels.tolist(), observed.class_rows, strict=True)]
+    ratio = rows[1 - alarm] / rows[alarm]
     reach = USUAL_BOUND if bound is None else bound
     least, most = math.log(min(1.0, ratio * reach)), math.log(max(1.0, ratio / reach))
     step = 2
@@ -162,7 +172,7 @@ def _ends(least: float, most: float, step: int) -> tuple[int, int]:
 
 
 def rows_for(bound: float) -> int:
-    """The fewest rows of the smaller label that can promise a bound: none of them is a false alarm then."""
+    """The fewest quiet rows that can promise a bound: none of them is a false alarm then."""
     return math.ceil(math.log(1.0 - CONFIDENCE) / math.log1p(-bound) - 1e-9)
 
 
@@ -172,7 +182,7 @@ class Front:
 
     Attributes
     ----------
-    rows : (2,) float64, how many held-out rows of the smaller, and of the larger label there are.
+    rows : (2,) float64, how many quiet held-out rows there are, and how many that should raise an alarm.
     false_alarms, missed : (places,) float64, how many of them are decided wrongly at each place.
     """
 
@@ -187,11 +197,11 @@ class Front:
         rows, wrong = np.zeros(2), np.zeros((2, len(places)))
         for i in range(len(held.sizes)):
             values, y, count = held.cell(i)
-            f, positive = values.T.astype(np.float64), y == target.labels[1]
-            rows += count[~positive].sum(), count[positive].sum()
+            f, wanted = values.T.astype(np.float64), target.alarming(y)
+            rows += count[~wanted].sum(), count[wanted].sum()
             for j, place in enumerate(places.tolist()):
                 alarm = target.on_path(f, place) > 0
-                wrong[:, j] += count[alarm & ~positive].sum(), count[~alarm & positive].sum()
+                wrong[:, j] += count[alarm & ~wanted].sum(), count[~alarm & wanted].sum()
         return cls(rows / repeats, *(wrong / repeats))
 
     @staticmethod
@@ -253,7 +263,8 @@ class Detected:
 
         DataError where no held-out row of a label counts; and what `Front.choose` raises.
         """
-        for label, rows in zip(target.labels.tolist(), front.rows.tolist(), strict=True):
+        alarm = target.alarm
+        for label, rows in zip(target.labels[[1 - alarm, alarm]].tolist(), front.rows.tolist(), strict=True):
             if not rows:
                 what = f"no held-out row of the label {label:g} is new to the metric, and says what is detected"
                 raise DataError(f"{what}; give more rows, or {opt.metric('none')}")
@@ -267,9 +278,10 @@ class Detected:
     def describe(self) -> dict[str, Any]:
         """Entries of a summary about it, as JSON can hold them: shares of held-out rows."""
         weights = range(1, len(self.target.weights) + 1)
-        rows = dict(zip(("smaller", "larger"), self.front.rows.tolist(), strict=True))
+        rows = dict(zip(("quiet", "alarm"), self.front.rows.tolist(), strict=True))
         front = [self._point(float(place)) for place in weights]
-        return {"bound": self.bound, "rows": rows, "chosen": self._point(self.target.at), "front": front}
+        told = {"alarm": float(self.target.labels[self.target.alarm]), "bound": self.bound, "rows": rows}
+        return told | {"chosen": self._point(self.target.at), "front": front}
 
     def _point(self, place: float) -> dict[str, float]:
         j = round(place * STEPS)
@@ -290,8 +302,8 @@ def check_bound(bound: float) -> None:
 
 
 def too_few(rows: float, bound: float) -> DataError:
-    """The error of so few rows of the smaller label that a bound cannot be promised."""
+    """The error of so few quiet rows that a bound cannot be promised."""
     return DataError(
-        f"{rows:,.0f} held-out rows of the smaller label cannot promise {opt.false_alarm(bound)}, which takes "
+        f"{rows:,.0f} held-out rows that should raise no alarm cannot promise {opt.false_alarm(bound)}, which takes "
         f"{rows_for(bound):,}; give more rows, or a larger bound"
     )

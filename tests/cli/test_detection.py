@@ -155,7 +155,16 @@ def test_a_table_names_its_labels(tmp_path: Path) -> None:
     invoke("train", "-q", *NPL, *ONE, "--label", "what", tmp_path / "train.csv", tmp_path / "m.h5")
     done = invoke("predict", tmp_path / "test.csv", tmp_path / "m.h5", tmp_path / "out.csv")
     lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert set(lines) == {"what", "stays", "well gone"} and said(done.stderr)[1:] != ()
+    assert set(lines) == {"what", "stays", "well gone"}
+    _, quiet, _, alarms = said(done.stderr)
+    for label, other in (("stays", (alarms, quiet)), ("well gone", (quiet, alarms))):
+        given = ("--label", "what", "--alarm", label, tmp_path / "train.csv", tmp_path / "m.h5")
+        invoke("train", "-q", "--force", *NPL, *ONE, *given)
+        turned = said(invoke("predict", tmp_path / "test.csv", tmp_path / "m.h5", "-").stderr)
+        assert (turned[1], turned[3]) == other and turned[0] <= 0.2 * turned[1]
+    assert turned == said(done.stderr)
+    message = error("train", *NPL, "--label", "what", "--alarm", "gone", tmp_path / "train.csv", tmp_path / "x.h5")
+    assert "no row has the label 'gone' of --alarm" in message
 
 
 @pytest.mark.parametrize(
@@ -166,15 +175,20 @@ def test_a_table_names_its_labels(tmp_path: Path) -> None:
         ((*NPL[:2], "--false-alarm", "1"), "--false-alarm must be a share between 0 and 1, as 0.05, not 1"),
         (("--roc", "-b", 1), "-b/--probability 1 and --roc decide in different ways; leave one of the two out"),
         ((*NPL, "--coverage", ".9"), "--coverage and --score npl decide in different ways; leave one of the two out"),
+        (("--alarm", "3"), "--alarm is for --score npl and --roc; give one of them"),
+        (("--roc", "--alarm", "4"), "--alarm 4: no row has that label; the labels are 3 and 7"),
         (("--roc", "--score", "tpr-tnr"), "--score tpr-tnr and --roc decide in different ways"),
         (("--roc", "--loss", "absolute"), "--roc is for classes, and the loss is one of values; leave it out"),
         (("--roc", "-m", "ml3"), "--roc weighs classes anew in each problem, which -m ml3 does not do; try -m svm"),
         (("--roc", "--stream", "-m", "linear", "-s", "sgd"), "--stream keeps no held-out values to count false alarms"),
-        ((*NPL[:2], "--false-alarm", ".001"), "held-out rows of the smaller label cannot promise --false-alarm 0.001"),
+        (
+            (*NPL[:2], "--false-alarm", ".001"),
+            "held-out rows that should raise no alarm cannot promise --false-alarm 0.001",
+        ),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
-@pytest.mark.fast(10)
+@pytest.mark.fast(12)
 def test_what_does_not_fit_is_refused(options: tuple[Any, ...], message: str, folder: Path, tmp_path: Path) -> None:
     plain = () if "--stream" in options else PLAIN
     done = invoke("train", *options, *plain, folder / "train", tmp_path / "m.h5", code=None)
@@ -186,6 +200,9 @@ def test_what_does_not_fit_is_refused(options: tuple[Any, ...], message: str, fo
 def test_other_refusals(folder: Path, tmp_path: Path) -> None:
     assert "MODEL_FILE must be a file" in usage_error("train", "--roc", folder / "train", "-")
     assert "give one of them" in usage_error("train", "--plot", tmp_path / "a.png", folder / "train", tmp_path / "m")
+    assert "--alarm a: in LIBSVM text, labels are numbers" in usage_error(
+        "train", "--roc", "--alarm", "a", folder / "train", tmp_path / "m"
+    )
     assert "give it to lsvm-train" in usage_error("cv", "--score", "npl", folder / "train")
     model = folder / "plain.h5"
     message = error("predict", "--false-alarm", ".1", folder / "test", model, tmp_path / "out")

@@ -77,6 +77,8 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if config.detects and (classes != 2 or config.alarm not in (None, *model.labels)):
+        raise Unsound("/@config: the option alarm is no label, or there are not two")
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
     return config, features, dense
