@@ -7,7 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from localsvm.cli.front import front_text
+from localsvm.cli.front import front_lines
 from localsvm.cli.metric_report import geometry_text, members_text, weights_of, weights_text
 from localsvm.cli.reporting import (
     calibration_text,
@@ -141,8 +141,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     ]
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
-    if facts["detection"]:
-        lines.append(("detection", front_text(facts["detection"])))
+    lines += front_lines(facts["detection"])
     return table_text(lines + (_model_lines(models) if models else []))
 
 

@@ -16,14 +16,17 @@ def print_front(detection: dict[str, Any]) -> None:
     table.writerows([f"{point[name]:.6g}" for name in COLUMNS] for point in detection["front"])
 
 
-def front_text(detection: dict[str, Any]) -> str:
-    """What decides, and how well it does on held-out rows."""
+def front_lines(detection: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Lines of a table about what decides, and how well it does on held-out rows; none without a detection."""
+    if not detection:
+        return []
     chosen, bound, weights = detection["chosen"], detection["bound"], [p["weight"] for p in detection["front"]]
-    of = f"{len(weights)} weights from {weights[0]:.3g} to {weights[-1]:.3g}"
-    promised = "" if bound is None else f" (at most {chosen['limit']:.2%} with 95% confidence, {bound:g} asked for)"
-    held_out = f"held-out false alarms {chosen['false_alarms']:.2%}{promised}, detected {chosen['detected']:.2%}"
     where = f"weight {chosen['weight']:.3g}" if chosen["weight"] else "below the smallest weight"
-    return f"{of}; {where}: {held_out}"
+    asked = "" if bound is None else f" (bound {bound:g})"
+    of = f"{len(weights)} weights from {weights[0]:.3g} to {weights[-1]:.3g}; decided at {where}{asked}"
+    promised = "" if bound is None else f" (at most {chosen['limit']:.2%} with 95% confidence)"
+    held_out = f"false alarms {chosen['false_alarms']:.2%}{promised}, detected {chosen['detected']:.2%}"
+    return [("detection", of), ("held out", held_out)]
 
 
 def draw(detection: dict[str, Any], path: str, force: bool = False) -> None:

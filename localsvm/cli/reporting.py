@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm import __version__
-from localsvm.cli.front import front_text
+from localsvm.cli.front import front_lines
 from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.cli.value_lines import loss_text
 from localsvm.naming import on_command_line
@@ -162,7 +162,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
-            *([("detection", front_text(summary.detection))] if summary.detection else []),
+            *front_lines(summary.detection),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
