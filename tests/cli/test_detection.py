@@ -6,19 +6,28 @@ import csv
 import json
 import re
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command_line import PLAIN, error, invoke, usage_error
+from parts_of_text import Parts
+from test_engines import ENGINES, engine
+from test_part_prediction import path_of
 from test_train import content
 
+from localsvm.cli.labels import PredictionLines
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
+from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.cells import schedule as scheduling
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
+from localsvm.runs.prediction.parts import Collected, Prediction, TextRows, predict_parts
 from localsvm.runs.progress import Work
+from localsvm.runs.train import train
 
 ONE = ("-g", 0.3, "-C", 3, "-v", 3, "-j", 1, *PLAIN)
 NPL = ("--score", "npl", "--false-alarm", ".1")
@@ -148,6 +157,27 @@ def test_out_of_core_is_the_same(cells: tuple[Any, ...], folder: Path, tmp_path:
         given = (*NPL, "-g", 0.3, "-C", 3, *PLAIN, *cells, *more)
         invoke("train", "-q", "-j", 1, *given, folder / "train", tmp_path / f"{name}.h5")
     assert content(tmp_path / "memory.h5") == content(tmp_path / "disk.h5")
+
+
+@pytest.mark.parametrize("kind", ENGINES[1:])
+def test_whoever_has_the_rows_trains_the_same(kind: str, folder: Path, tmp_path: Path) -> None:
+    config = TrainingConfig(
+        KernelSVM(gamma=(0.3,), cost=(0.3, 3.0)), "voronoi", 50, coarse_size=120, metric="none", roc=True, folds=3
+    )
+    for name in (ENGINES[0], kind):
+        train(engine(name, folder / "train", config), config, tmp_path / f"{name}.h5")
+    assert content(tmp_path / f"{ENGINES[0]}.h5") == content(tmp_path / f"{kind}.h5")
+
+
+def test_a_text_in_parts_is_predicted_as_on_one_machine(folder: Path, tmp_path: Path) -> None:
+    rows, model = folder / "test", folder / "front.h5"
+    result = invoke("predict", "--false-alarm", 0.1, rows, model, tmp_path / "one")
+    with LocalModel(model) as local:
+        local.keep(0.1)
+        said_of_all = Collected.of(local, None)
+    task = Prediction(TextRows(str(rows), False), partial(path_of, model), PredictionLines, None, False, None, 0.1)
+    assert "".join(predict_parts(Parts(rows, [100, 300], 70), task, said_of_all)) == (tmp_path / "one").read_text()
+    assert said(result.stderr) == tuple(number for pair in said_of_all.score.alarms for number in pair)  # type: ignore[union-attr]
 
 
 def test_a_table_names_its_labels(tmp_path: Path) -> None:
