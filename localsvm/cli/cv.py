@@ -60,9 +60,7 @@ def cv(
 
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [plot])
-    plotting.check(plot)
-    if options["scoring"] == "npl":
-        raise click.UsageError("--score npl chooses among weights, not points of a grid; give it to lsvm-train.")
+    _check(plot, options["scoring"])
     table = table_of(options, train_file, ("metric_file",))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
@@ -84,3 +82,12 @@ def cv(
         print_json("cv", validation_report(result, config))
     else:
         print_points(result)
+
+
+def _check(plot: str | None, scoring: str | None) -> None:
+    """Raise an error for a picture that cannot be drawn, or a score that does not choose a point."""
+    from localsvm.cli import plotting
+
+    plotting.check(plot)
+    if scoring == "npl":
+        raise click.UsageError("--score npl chooses among weights, not points of a grid; give it to lsvm-train.")

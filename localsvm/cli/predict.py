@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from localsvm.runs.prediction.scores import ProbabilityScores
     from localsvm.runs.prediction.table_rows import TableRows
 
+Asked = tuple[bool, float | None, float | None]  # whether probabilities are, which coverage, which bound
+
 
 @click.command(
     cls=Program,
@@ -128,21 +130,18 @@ def predict(
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
-    asked = probability, coverage
+    asked = probability, coverage, false_alarm
     _check_columns(decision_values, asked, report, force)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
-        if false_alarm is not None:
-            model.keep(false_alarm)
+        _check_asked(model, model_file, asked)
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
-        _check_asked(model, model_file, asked)
         of_values = model.target.score_of_values is not None
         lines = _lines(output, output_format, table, decision_values, asked, classes, of_values)
         scores = ProbabilityScores(model.file.labels) if report else None
         if url:
-            also = (*asked, false_alarm)
-            cluster.predict(url, test_file, model_file, output, lines, also, said, zero_based, force, table)
+            cluster.predict(url, test_file, model_file, output, lines, asked, said, zero_based, force, table)
         else:
             _predict_here(model, test_file, (output, force), lines, said, asked, scores)
     if scores:
@@ -155,7 +154,7 @@ def predict(
 
 def _lines(
     output: str | None, form: str | None, table: TableRows | None, decision_values: bool,
-    asked: tuple[bool, float | None], classes: Any, of_values: bool,
+    asked: Asked, classes: Any, of_values: bool,
 ) -> Callable[..., Any]:  # fmt: skip
     """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
     columns: dict[str, Any] = {"coverage": asked[1] is not None}
@@ -199,13 +198,13 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
 
 def _predict_here(
     model: LocalModel, file: str, output: tuple[str | None, bool], lines: Callable[..., Any], said: Collected,
-    asked: tuple[bool, float | None], scores: ProbabilityScores | None,
+    asked: Asked, scores: ProbabilityScores | None,
 ) -> None:  # fmt: skip
     """Predict a file block by block, on this machine, and write and score each.
 
-    output : the file, and whether it may be there. asked : whether probabilities are, and which coverage.
+    output : the file, and whether it may be there. asked : see `Asked`.
     """
-    probability, coverage = asked
+    probability, coverage, _ = asked
     indices = said.indices
     with text_output(*output) as out:
         takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
@@ -237,9 +236,12 @@ def _write_report(folder: str, scores: ProbabilityScores, force: bool) -> None:
     score_report.write(folder, scores, force)
 
 
-def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | None]) -> None:
-    """Raise UsageError for an option of classes and a model of values, or for what the model was not trained for."""
-    probability, coverage = asked
+def _check_asked(model: LocalModel, model_file: str, asked: Asked) -> None:
+    """Raise UsageError for an option of classes and a model of values, or for what the model was not trained for.
+
+    The model keeps the bound of false alarms from then on, where one is asked for.
+    """
+    probability, coverage, false_alarm = asked
     of_values = model.target.score_of_values is not None
     params = click.get_current_context().params
     given = [name for name in ("decision_values", "probability", "confusion") if params[name]]
@@ -250,14 +252,16 @@ def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | 
         model.calibrated()
     if coverage is not None:
         model.covering().margin(coverage)
+    if false_alarm is not None:
+        model.keep(false_alarm)
 
 
 def _check_columns(
-    decision_values: bool, asked: tuple[bool, float | None], report: str | None, force: bool
+    decision_values: bool, asked: Asked, report: str | None, force: bool
 ) -> None:  # fmt: skip
     from localsvm.cli import score_report
 
-    probability, coverage = asked
+    probability, coverage, _ = asked
     if coverage is not None and (decision_values or probability):
         other = "-b 1" if probability else "--decision-values"
         raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from localsvm.cli import cluster, front, plotting
+from localsvm.cli import cluster, front
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output, passes_through
@@ -90,10 +90,8 @@ def train(
     check_model_output(output, resume, time_limit, as_json)
     weights, groups = opt.weights_file(options, train_file), options["group_file"]
     check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output, plot])
-    plotting.check(plot)
     table = table_of(options, train_file, ("metric_file", "stream"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
-    _check_front(config, output, plot)
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
     stream = _check_reading(stream, config, out_of_core)
     kept = not stream and not passes_through(output)
@@ -111,8 +109,6 @@ def train(
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
     if summary is not None:  # else the run had finished before
         summary.seconds = clock.seconds | summary.seconds
-        if plot:
-            front.draw(summary.detection or {}, plot, force or resume)
         _print(summary, config, output, quiet, as_json)
 
 
@@ -132,6 +128,9 @@ def _rows(
 def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
+    params = click.get_current_context().params
+    if params["plot"] and summary.detection:
+        front.draw(summary.detection, params["plot"], params["force"] or params["resume"])
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
@@ -140,8 +139,11 @@ def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, a
         front.print_front(summary.detection)
 
 
-def _check_front(config: TrainingConfig, output: str, plot: str | None) -> None:
+def _check_front(config: TrainingConfig, output: str | None, plot: str | None) -> None:
     """Raise UsageError for a front on the stdout that the model goes to, and for a picture of no front."""
+    from localsvm.cli import plotting
+
+    plotting.check(plot)
     if config.roc and output == "-":
         raise click.UsageError("--roc prints its front on stdout, so MODEL_FILE must be a file.")
     if plot and not config.detects:
@@ -149,11 +151,12 @@ def _check_front(config: TrainingConfig, output: str, plot: str | None) -> None:
 
 
 def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:
-    """True where the file is a stream; UsageError where options do not fit how it is read.
+    """True where the file is a stream; UsageError where options do not fit how it is read, or each other.
 
     asked : whether --stream was given.
     """
     context = click.get_current_context()
+    _check_front(config, context.params["model_file"], context.params["plot"])
     given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}
     in_memory = [name for name, value in {"stdin": context.params["train_file"] == "-", **given}.items() if value]
     once = config.method.learning_once is not None

@@ -117,6 +117,10 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
     return json.dumps([*names, *["cost"] * costs]), arrays
 
 
+def _error(reports: Sequence[CellReport], target: Target, progressive: bool) -> dict[str, Any]:
+    return {"progressive_error" if progressive else "cv_error": cross_validated_error(reports, target)}
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Rows, as a summary describes them.
@@ -168,9 +172,6 @@ def summarise(
     progressive : rows were decided, and then learned.
     """
     reports = cells.reports
-    error: dict[str, Any] = {
-        "progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)
-    }
     return Summary(
         rows=rows.observed.rows,
         features=rows.features,
@@ -185,7 +186,7 @@ def summarise(
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
-        **error,
+        **_error(reports, rows.target, progressive),
         cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),

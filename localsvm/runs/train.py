@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,23 +85,21 @@ def train(
         _tell_rare(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
-            calibration = _calibrated(prepared, trained, journal, clock)
-            coverage = _covered(prepared, trained, journal)
-            detection = _detected(prepared, trained, journal)
+            learned = _learned(prepared, trained, journal, clock)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, (calibration, coverage, detection), force, key[0])
+                _write(output, prepared, journal, trained, learned, force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
-    summary = _summary(prepared, trained, clock, calibration, mean)
-    return replace(summary, detection=None if detection is None else detection.describe())
+    return _summary(prepared, trained, clock, learned, mean)
 
 
 def _summary(
-    prepared: PreparedRun, trained: Trained, clock: Clock, calibration: Calibration | None, mean: Averaged | None
+    prepared: PreparedRun, trained: Trained, clock: Clock, learned: Learned, mean: Averaged | None
 ) -> Summary:  # fmt: skip
-    cells, metric = trained.summarised(prepared.config.times), prepared.measured.told
-    summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
+    cells, metric, detection = trained.summarised(prepared.config.times), prepared.measured.told, learned.detection
+    summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=learned.calibration, metric=metric)
+    summary = replace(summary, detection=None if detection is None else detection.describe())
     return summary if mean is None else replace(summary, cv_error=mean.error, cv_recalls=mean.recalls)
 
 
@@ -157,6 +156,19 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
             many = f"{cells:,} of {len(trained.reports):,} cells chose" if len(trained.reports) > 1 else "the choice is"
             remedy = f"add {'smaller' if 'smallest' in end else 'larger'} ones"
             observer.note(f"{many} {end} of the grid; {remedy} ({opt.cost if end.endswith('C') else opt.gamma})")
+
+
+class Learned(NamedTuple):
+    """What a run learned of its held-out values; None for what was not asked for."""
+
+    calibration: Calibration | None
+    coverage: Coverage | None
+    detection: Detected | None
+
+
+def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Learned:
+    calibration = _calibrated(prepared, trained, journal, clock)
+    return Learned(calibration, _covered(prepared, trained, journal), _detected(prepared, trained, journal))
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
@@ -332,7 +344,7 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: tuple[Calibration | None, Coverage | None, Detected | None], force: bool, key: str,
+    learned: Learned, force: bool, key: str,
 ) -> None:  # fmt: skip
     calibration, coverage, detection = learned
     content = ModelContent(
