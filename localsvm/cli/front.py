@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from typing import Any
 
 COLUMNS = ("weight", "false_alarms", "limit", "detected")
+APART = 0.04  # of the length of an axis, between points of a picture that have a text
 
 
 def print_front(detection: dict[str, Any]) -> None:
@@ -40,9 +42,12 @@ def draw(detection: dict[str, Any], path: str, force: bool = False) -> None:
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="by chance")
         axes.plot([0, *x, 1], [0, *y, 1], color="C0", linewidth=1)
         axes.plot(x, y, "o", color="C0", label="weights of the alarm")
+        last = -1.0, -1.0
         for point in front:
             place = point["false_alarms"], point["detected"]
-            axes.annotate(f"{point['weight']:.3g}", place, (5, -10), textcoords="offset points", fontsize="small")
+            if math.dist(place, last) > APART:
+                axes.annotate(f"{point['weight']:.3g}", place, (6, -4), textcoords="offset points", fontsize="small")
+                last = place
         label = f"decides: weight {chosen['weight']:.3g}"
         # markers at the edge of the axes are drawn whole
         axes.plot(
