@@ -96,27 +96,25 @@ def train(
 def of_table(
     spark: Any, file: str, options: TableOptions, config: TrainingConfig, resources: Resources
 ) -> tuple[Spark, TrainingConfig]:
-    """Rows of a table on the cluster, and the options with the weights of its classes."""
-    from dataclasses import replace
-
+    """Rows of a table on the cluster, and the options with what is said of its labels."""
     from localsvm.runs.preparation.encoded_parts import engine_of_table
 
     engine, table = engine_of_table(spark, file, options, config, resources.observer.note, resources.jobs)
-    if options.class_weights:
-        config = replace(config, class_weights=options.weights_of(file, table.labels, table.classes))
+    if options.names_labels:
+        config = options.settle(config, file, table.labels, table.classes)
     return engine, config
 
 
 def predict(
     master: str, file: str, model: str, output: str | None, lines: Callable[..., Writer],
-    asked: tuple[bool, float | None], collected: Collected, zero_based: bool | None, force: bool,
+    asked: tuple[bool, float | None, float | None], collected: Collected, zero_based: bool | None, force: bool,
     table: TableRows | None = None,
 ) -> None:  # fmt: skip
     """Predict a file, or the files of a folder, that the workers see; see `runs.prediction.parts`.
 
     output : ends in / for a folder, which gets a file for each part of the input.
     lines : makes the writer of a part; see `runs.prediction.parts.Prediction`.
-    asked : whether probabilities are, and which coverage.
+    asked : whether probabilities are, which coverage, and which bound of false alarms.
     collected : takes in what the rows say.
     table : reader of the model's tables; None for LIBSVM text.
     """

@@ -55,7 +55,6 @@ def cv(
     and point of the grid, with its held-out error (or what --score says), and whether the point is the best of its
     cell. The best point goes to stderr.
     """
-    from localsvm.cli import plotting
     from localsvm.memory import Budget
     from localsvm.runs.cross_validate import cross_validate
     from localsvm.runs.preparation.engine import engine_for
@@ -63,7 +62,7 @@ def cv(
 
     weights = opt.weights_file(options, train_file)
     check_outputs(force, [train_file, partition_file, metric_file, weights, groups := options["group_file"]], [plot])
-    plotting.check(plot)
+    _check(plot, options["scoring"])
     table = table_of(options, train_file, ("metric_file",))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     with Progress(quiet) as progress:
@@ -84,6 +83,15 @@ def cv(
         print_json("cv", validation_report(result, config))
     else:
         print_points(result)
+
+
+def _check(plot: str | None, scoring: str | None) -> None:
+    """Raise an error for a picture that cannot be drawn, or a score that does not choose a point."""
+    from localsvm.cli import plotting
+
+    plotting.check(plot)
+    if scoring == "npl":
+        raise click.UsageError("--score npl chooses among weights, not points of a grid; give it to lsvm-train.")
 
 
 def _draw(result: Validation, path: str, force: bool) -> None:

@@ -7,6 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from localsvm.cli.front import front_lines
 from localsvm.cli.metric_report import geometry_text, members_text, weights_of, weights_text
 from localsvm.cli.reporting import (
     calibration_text,
@@ -22,10 +23,14 @@ from localsvm.cli.reporting import (
 
 if TYPE_CHECKING:
     from localsvm.store.model import Model
+    from localsvm.targets.detection import Detected
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """Describe a model by values that JSON can hold; "models" is None for methods without a table of models."""
+def describe(model: Model, detected: Detected | None = None) -> dict[str, Any]:
+    """Describe a model by values that JSON can hold; "models" is None for methods without a table of models.
+
+    detected : its front, where it has one.
+    """
     from localsvm.targets.probabilities import Calibration
 
     return {
@@ -44,6 +49,7 @@ def describe(model: Model) -> dict[str, Any]:
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
         "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
+        "detection": None if detected is None else detected.describe(),
     }
 
 
@@ -153,6 +159,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     ]
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
+    lines += front_lines(facts["detection"])
     return table_text(lines + (_model_lines(models) if models else []))
 
 

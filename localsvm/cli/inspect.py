@@ -29,7 +29,7 @@ def inspect(model_file: str, every: bool, as_json: bool) -> None:
     from localsvm.runs.predict import LocalModel
 
     with LocalModel(seekable(model_file, "a model")) as model:
-        description = describe(model.file)
+        description = describe(model.file, model.detected)
     if as_json:
         print_json("inspect", description)
     else:

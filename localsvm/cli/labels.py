@@ -100,7 +100,7 @@ class TableLines:
 
 
 def score_text(score: Score, name: Name = label_text) -> str:
-    """Text of the accuracy, and of TPR x TNR for a model that was chosen by it; "" where no row has a label.
+    """Text of the accuracy, of false alarms, and of TPR x TNR for a model that was chosen by it; "" without labels.
 
     TPR x TNR is left out where no row has a label that the model knows.
     """
@@ -112,8 +112,11 @@ def score_text(score: Score, name: Name = label_text) -> str:
     if score.sets:
         size = f"{score.set_labels / score.sets:.3g} labels a set in the mean"
         covered = f"\n{covered_text(score.covered, score.sets)}, {size}"
+    pairs = zip(("False alarms", "Missed"), score.alarms, strict=False)
+    alarms = "".join(f"\n{what} = {wrong / max(1, rows):.2%} ({wrong:,}/{rows:,})" for what, (wrong, rows) in pairs)
     return (
         accuracy_text(score.right, score.total)
+        + alarms
         + covered
         + (f"\n{recalls_text(recalls, target.labels.tolist(), name)}" if scored else "")
     )

@@ -210,10 +210,11 @@ multiclass = option(
 score = option(
     "--score",
     "scoring",
-    type=Names(("accuracy", "tpr-tnr", "mse", "mae", "pinball", "r2")),
+    type=Names(("accuracy", "tpr-tnr", "npl", "mse", "mae", "pinball", "r2")),
     show_default="accuracy; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
-    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one. Of "
+    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl: "
+    "of two classes, the fewest missed alarms, with false alarms below --false-alarm. Of "
     "values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of quantiles.",
     group=Group.SELECTION,
 )
@@ -225,6 +226,29 @@ class_weights = option(
     callback=_weights,
     metavar="LABEL WEIGHT",
     help="Multiply C by WEIGHT for rows with this label. The option can be repeated; -w1 2.0 works as well.",
+    group=Group.SELECTION,
+)
+false_alarm = option(
+    "--false-alarm",
+    type=click.FLOAT,
+    metavar="SHARE",
+    help="With --score npl, the share of the rows of the other label that may be given that of --alarm, as 0.05. "
+    "Held-out rows promise it with a probability of 95%.",
+    group=Group.SELECTION,
+)
+roc = option(
+    "--roc",
+    is_flag=True,
+    help="Train two classes with several weights at once, and print on stdout the shares of false alarms and of "
+    "detected rows of each, held out. lsvm-predict --false-alarm chooses among them.",
+    group=Group.SELECTION,
+)
+alarm = option(
+    "--alarm",
+    type=Label(),
+    metavar="LABEL",
+    show_default="the larger label",
+    help="With --score npl or --roc, the label that raises an alarm.",
     group=Group.SELECTION,
 )
 seed = option(

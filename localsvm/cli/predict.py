@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from localsvm.runs.prediction.table_rows import TableRows
     from localsvm.runs.prediction.value_report import ValueReport
 
+Asked = tuple[bool, float | None, float | None]  # whether probabilities are, which coverage, which bound
+
 
 @click.command(
     cls=Program,
@@ -85,6 +87,14 @@ if TYPE_CHECKING:
     group=Group.OUTPUT,
 )
 @opt.option(
+    "--false-alarm",
+    type=click.FLOAT,
+    metavar="SHARE",
+    help="Decide so that at most so many rows that should raise no alarm do, as 0.05, and as few alarms are missed as "
+    "can be. For models trained with --roc or --score npl.",
+    group=Group.OUTPUT,
+)
+@opt.option(
     "--report",
     metavar="FOLDER",
     help="Write scores into FOLDER, as JSON and as pictures (needs matplotlib). Of the probabilities of -b 1: log "
@@ -106,9 +116,9 @@ if TYPE_CHECKING:
 @opt.quiet
 def predict(
     test_file: str, model_file: str, output: str | None, decision_values: bool, output_format: str | None,
-    probability: bool, coverage: float | None, report: str | None, confusion: bool, zero_based: bool | None,
-    jobs: int | None, memory: int | None, backend: str | None, master: str | None, force: bool, as_json: bool,
-    quiet: bool,
+    probability: bool, coverage: float | None, false_alarm: float | None, report: str | None, confusion: bool,
+    zero_based: bool | None, jobs: int | None, memory: int | None, backend: str | None, master: str | None,
+    force: bool, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Predict a label for each row of TEST_FILE.
 
@@ -124,13 +134,13 @@ def predict(
 
     url = cluster.check_prediction(backend, master, test_file, click.get_current_context().params)
     _check_files(test_file, seekable(model_file, "a model"), output, force, as_json, url is not None)
-    asked = probability, coverage
+    asked = probability, coverage, false_alarm
     _check_columns(decision_values, asked)
     with LocalModel(model_file, opt.job_count(jobs), memory=memory) as model:
+        _check_asked(model, model_file, asked)
         said = Collected.of(model, zero_based)
         table, classes = model.table if url else model.table_rows(test_file), model.file.config.get("classes")
         check_table(table, zero_based)
-        _check_asked(model, model_file, asked)
         of_values = model.target.score_of_values is not None
         lines = _lines(output, output_format, table, decision_values, asked, classes, of_values)
         scores, pictures = _report_of(model, report, asked, force)
@@ -148,7 +158,7 @@ def predict(
 
 def _lines(
     output: str | None, form: str | None, table: TableRows | None, decision_values: bool,
-    asked: tuple[bool, float | None], classes: Any, of_values: bool,
+    asked: Asked, classes: Any, of_values: bool,
 ) -> Callable[..., Any]:  # fmt: skip
     """Function that makes the writer of a text file for a target; UsageError for CSV without a table."""
     columns: dict[str, Any] = {"coverage": asked[1] is not None}
@@ -192,13 +202,13 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
 
 def _predict_here(
     model: LocalModel, file: str, output: tuple[str | None, bool], lines: Callable[..., Any], said: Collected,
-    asked: tuple[bool, float | None], scores: ProbabilityScores | ValueReport | None,
+    asked: Asked, scores: ProbabilityScores | ValueReport | None,
 ) -> None:  # fmt: skip
     """Predict a file block by block, on this machine, and write and score each.
 
-    output : the file, and whether it may be there. asked : whether probabilities are, and which coverage.
+    output : the file, and whether it may be there. asked : see `Asked`.
     """
-    probability, coverage = asked
+    probability, coverage, _ = asked
     indices = said.indices
     with text_output(*output) as out:
         takers = lines(out, model.target).write, said.score.add, *([scores.add] if scores else [])
@@ -227,7 +237,7 @@ def _check_files(
 
 
 def _report_of(
-    model: LocalModel, folder: str | None, asked: tuple[bool, float | None], force: bool
+    model: LocalModel, folder: str | None, asked: Asked, force: bool
 ) -> tuple[ProbabilityScores | ValueReport | None, Pictures]:  # fmt: skip
     """Scores for --report, and their pictures; None without a folder, whose files are checked."""
     from localsvm.cli import score_report, value_report
@@ -237,7 +247,7 @@ def _report_of(
 
     if folder is None:
         return None, {}
-    probability, coverage = asked
+    probability, coverage, _ = asked
     scores: ProbabilityScores | ValueReport
     if isinstance(model.target, Regression):
         scores = ValueReport(model.target, coverage)
@@ -250,9 +260,12 @@ def _report_of(
     return scores, pictures
 
 
-def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | None]) -> None:
-    """Raise UsageError for an option of classes and a model of values, or for what the model was not trained for."""
-    probability, coverage = asked
+def _check_asked(model: LocalModel, model_file: str, asked: Asked) -> None:
+    """Raise UsageError for an option of classes and a model of values, or for what the model was not trained for.
+
+    The model keeps the bound of false alarms from then on, where one is asked for.
+    """
+    probability, coverage, false_alarm = asked
     of_values = model.target.score_of_values is not None
     params = click.get_current_context().params
     given = [name for name in ("decision_values", "probability", "confusion") if params[name]]
@@ -263,10 +276,12 @@ def _check_asked(model: LocalModel, model_file: str, asked: tuple[bool, float | 
         model.calibrated()
     if coverage is not None:
         model.covering().margin(coverage)
+    if false_alarm is not None:
+        model.keep(false_alarm)
 
 
-def _check_columns(decision_values: bool, asked: tuple[bool, float | None]) -> None:
-    probability, coverage = asked
+def _check_columns(decision_values: bool, asked: Asked) -> None:
+    probability, coverage, _ = asked
     if coverage is not None and (decision_values or probability):
         other = "-b 1" if probability else "--decision-values"
         raise click.UsageError(f"{other} and --coverage write different columns; give one of the two.")

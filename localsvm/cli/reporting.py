@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsvm import __version__
+from localsvm.cli.front import front_lines
 from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.cli.value_lines import loss_text
 from localsvm.naming import on_command_line
@@ -162,6 +163,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
+            *front_lines(summary.detection),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
         ]
@@ -184,7 +186,7 @@ def _selection(summary: Summary) -> str:
         return f"progressive error {summary.progressive_error:.2%}{scored}"
     if summary.cv_error is None:
         return "none (one point)" if summary.points == 1 else f"by folds at random, {NO_GROUPS}"
-    what = "probabilities" if summary.calibration else "weights of the members"
+    what = "probabilities" if summary.calibration else "front" if summary.detection else "weights of the members"
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)
     mean = " of one repeat, in the mean" if apart else ""

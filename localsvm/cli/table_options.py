@@ -129,16 +129,17 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
     from localsvm.runs.preparation.tables import TableOptions
 
     given = {name: options.pop(name) for name in FIELDS}
-    pairs = tuple(options.get("class_weights") or ())
+    pairs, alarm = tuple(options.get("class_weights") or ()), options.get("alarm")
     kind = options.pop("format") or _format(train_file, is_asked(given))
     if kind == "libsvm":
-        _refuse_of_table(given, pairs, train_file)
+        _refuse_of_table(given, (*(("-w", label) for label, _ in pairs), ("--alarm", alarm)), train_file)
         return None
     _check_together(given, options, elsewhere)
     if given["columns"]:
         _described(given, train_file, kind)
     if pairs:
         options["class_weights"] = ()  # they are names of labels, which are known when the table is read
+    options.pop("alarm", None)  # likewise
     return TableOptions(
         _form(given, train_file, kind),
         label=given["label"] or None,
@@ -149,6 +150,7 @@ def table_of(options: dict[str, Any], train_file: str, elsewhere: Sequence[str] 
         encode=given["encode"] or EVERY,
         dates=given["dates"] != NONE,
         class_weights=tuple((_text(label), weight) for label, weight in pairs),
+        alarm=None if alarm is None else _text(alarm),
     )
 
 
@@ -184,15 +186,15 @@ def _check_together(given: dict[str, Any], options: dict[str, Any], elsewhere: S
         )
 
 
-def _refuse_of_table(given: dict[str, Any], pairs: tuple[tuple[float | str, float], ...], file: str) -> None:
-    """Raise UsageError for an option of tables, or a label that is text."""
+def _refuse_of_table(given: dict[str, Any], labels: Sequence[tuple[str, Any]], file: str) -> None:
+    """Raise UsageError for an option of tables, or a label that is text. labels : of options, with their names."""
     for name, value in given.items():
         if value or (name == "header" and value is not None):
             flag = "--no-header" if name == "header" and not value else _flag(name)
             raise click.UsageError(f"{flag} is for tables; if {file} is one, give --format csv.")
-    for label, _ in pairs:
+    for flag, label in labels:
         if isinstance(label, str):
-            raise click.UsageError(f"-w {label}: in LIBSVM text, labels are numbers.")
+            raise click.UsageError(f"{flag} {label}: in LIBSVM text, labels are numbers.")
 
 
 def _flag(field: str) -> str:
@@ -267,17 +269,15 @@ def settled(
     options: dict[str, Any],
     tell: Callable[[str], None],
 ) -> TrainingConfig:
-    """The options of a run whose rows are read: with the weights of a table's classes, whose labels are known now.
+    """The options of a run whose rows are read: with what is said of a table's labels, which are known now.
 
     tell : gets a note on a -c that has no effect on these rows.
     """
-    from dataclasses import replace
-
     from localsvm.runs.preparation.tables import labels_of
 
-    if table is not None and table.class_weights:
+    if table is not None and table.names_labels:
         source = getattr(engine, "data", None) or engine.source
-        config = replace(config, class_weights=table.weights_of(source.name, labels_of(source), source.classes))
+        config = table.settle(config, source.name, labels_of(source), source.classes)
     note_undivided(options, config, engine, tell)
     return config
 

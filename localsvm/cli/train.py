@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from localsvm.cli import cluster
+from localsvm.cli import cluster, front
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
 from localsvm.cli.paths import check_model_output, check_outputs, default_model, model_output, passes_through
@@ -52,6 +52,10 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.select
 @opt.probability
 @opt.coverage
+@opt.false_alarm
+@opt.roc
+@opt.alarm
+@opt.plot("the front of --roc or --score npl, detected rows over false alarms,")
 @opt.seed
 @opt.partition_file
 @opt.zero_based
@@ -68,8 +72,8 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.quiet
 def train(
     train_file: str, model_file: str | None, partition_file: str | None, metric_file: str | None, stream: bool,
-    out_of_core: bool, jobs: int | None, memory: int | None, backend: str | None, master: str | None,
-    time_limit: float | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
+    plot: str | None, out_of_core: bool, jobs: int | None, memory: int | None, backend: str | None,
+    master: str | None, time_limit: float | None, resume: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Train local SVMs on TRAIN_FILE and write them to MODEL_FILE.
 
@@ -85,7 +89,7 @@ def train(
     output = model_file or default_model(train_file)
     check_model_output(output, resume, time_limit, as_json)
     weights, groups = opt.weights_file(options, train_file), options["group_file"]
-    check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output])
+    check_outputs(force or resume, [train_file, partition_file, metric_file, weights, groups], [output, plot])
     table = table_of(options, train_file, ("metric_file", "stream"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
@@ -124,18 +128,35 @@ def _rows(
 def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
+    params = click.get_current_context().params
+    if params["plot"] and summary.detection:
+        front.draw(summary.detection, params["plot"], params["force"] or params["resume"])
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
+    elif config.roc and summary.detection:
+        front.print_front(summary.detection)
+
+
+def _check_front(config: TrainingConfig, output: str | None, plot: str | None) -> None:
+    """Raise UsageError for a front on the stdout that the model goes to, and for a picture of no front."""
+    from localsvm.cli import plotting
+
+    plotting.check(plot)
+    if config.roc and output == "-":
+        raise click.UsageError("--roc prints its front on stdout, so MODEL_FILE must be a file.")
+    if plot and not config.detects:
+        raise click.UsageError("--plot draws the front of --roc or --score npl; give one of them.")
 
 
 def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:
-    """True where the file is a stream; UsageError where options do not fit how it is read.
+    """True where the file is a stream; UsageError where options do not fit how it is read, or each other.
 
     asked : whether --stream was given.
     """
     context = click.get_current_context()
+    _check_front(config, context.params["model_file"], context.params["plot"])
     given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}
     in_memory = [name for name, value in {"stdin": context.params["train_file"] == "-", **given}.items() if value]
     once = config.method.learning_once is not None

@@ -67,7 +67,7 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
         """
         values = self._decisions(X)
         if len(self.classes_) == 2:
-            return values[:, 0]
+            return self._use(lambda model: model.target.shown(values)[:, 0])
         if self.multiclass != "ava":
             return values
         self._check_shape()

@@ -43,7 +43,7 @@ class Kind:
     defaults: tuple[tuple[str, Any], ...] = ()
 
 
-OF_CLASSES = ("multiclass", "class_weight", "probability", "decision_function_shape")
+OF_CLASSES = ("multiclass", "class_weight", "false_alarm", "probability", "decision_function_shape")
 CLASSES = Kind(False, "label")
 VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES), ("scoring", None)))
 
@@ -133,8 +133,14 @@ COMMON: dict[str, Parameter] = {
     ),
     "scoring": Parameter(
         "accuracy", "scoring", "str",
-        'What cross-validation scores by: "accuracy", or "tpr-tnr", the product of the recalls of all classes; values '
-        'by "mse", "mae", "pinball", "r2", or None, what fits the loss.',
+        'What cross-validation scores by: "accuracy", "tpr-tnr", the product of the recalls of all classes, or "npl", '
+        'of two classes the fewest missed rows of the second, with false alarms below false_alarm; values by "mse", '
+        '"mae", "pinball", "r2", or None, what fits the loss.',
+    ),
+    "false_alarm": Parameter(
+        None, "false_alarm", "float or None",
+        'With scoring="npl", the share of rows of the first class that may be given the second, as 0.05; held-out rows '
+        "promise it with a probability of 95 %.",
     ),
     "categorical_features": Parameter(
         "from_dtype", "", "str, list or None",

@@ -165,14 +165,14 @@ class Method(ABC):
 
     Attributes
     ----------
-    name : what -m calls it.
-    tiny : options of `lsvm-train` that leave little to choose, for tests.
+    name, tiny : what -m calls it; options of `lsvm-train` that leave little to choose, for tests.
     shows_support : a cell's state has the rows that a picture marks, under "support".
     sees : what `prepare` looks at, and hence who shares what it prepares: "rows", no labels, for all folds and
         problems; "fold", the rows and labels outside one fold, for all problems; "problem", the same for one problem.
     joint, gap_unit : a job is about all classes at once; the unit of duality gaps in reports and models.
     costs_at_once : how many costs of a job are solved, and in memory, before its held-out values are looked at.
     divides : without -P, data larger than the cell size are cut into Voronoi cells; else the rows stay one cell.
+    takes_factors : problems may weigh classes by factors of their own; see `Target.factors`.
     learns_metric, default_metric : --metric is refused, as it learns its own; what it is unless given, for distances.
     """
 
@@ -184,6 +184,7 @@ class Method(ABC):
     costs_at_once: ClassVar[int] = 1
     divides: ClassVar[bool] = True
     gap_unit: ClassVar[str] = "C n"
+    takes_factors: ClassVar[bool] = False
     learns_metric: ClassVar[bool] = False
     default_metric: ClassVar[str] = "none"
 

@@ -64,6 +64,14 @@ class Cell:
         return self.mass * self.cost
 
     @cached_property
+    def _factors(self) -> Floats | None:
+        return self.target.factors(self.y)
+
+    def weight_of(self, problem: int = ALL) -> Floats:
+        """Factor (n,) of each row on C, and on the loss, of a problem; with ALL, without those of single problems."""
+        return self.weight if self._factors is None or problem == ALL else self.weight * self._factors[:, problem]
+
+    @cached_property
     def rows(self) -> float:
         """Number of rows, identical ones counted as often as they occur."""
         return float(self.mass.sum()) if self.behind is None else self.behind
@@ -87,9 +95,9 @@ class Cell:
         """The rows that a fold holds out; none for WHOLE."""
         return slice(0, 0) if fold == WHOLE else slice(int(self.edges[fold]), int(self.edges[fold + 1]))
 
-    def training_weight(self, fold: int) -> Floats:
-        """Copy (n,) of `weight`, with 0 for the rows that the fold holds out."""
-        weight = self.weight.copy()
+    def training_weight(self, fold: int, problem: int = ALL) -> Floats:
+        """Copy (n,) of `weight_of` a problem, with 0 for the rows that the fold holds out."""
+        weight = self.weight_of(problem).copy()
         weight[self.held_out(fold)] = 0.0
         return weight
 

@@ -22,8 +22,9 @@ from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
 from localsvm.targets import classification, regression
 from localsvm.targets.base import Observed, Target
-from localsvm.targets.classification import ACCURACY, SCHEMES, Classification
+from localsvm.targets.classification import ACCURACY, SCHEMES, TPR_TNR, Classification
 from localsvm.targets.conformal import check_rows
+from localsvm.targets.detection import NPL, Detection, check_bound, rows_for, too_few, weights_for
 from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE
 from localsvm.targets.losses import Loss
 from localsvm.targets.regression import Regression
@@ -34,11 +35,11 @@ HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries
 MOST_ROWS = 1 << 40
 LARGEST_VALUE = 1e100  # to predict, and of 1 over the deviation
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
-WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks")
+WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks", "roc", "false_alarm", "alarm_weights")
 # a model without these options has their defaults
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
-    "views", "effort", "coverage",
+    "views", "effort", "coverage", "roc", "false_alarm", "alarm_weights", "alarm",
 }  # fmt: skip
 
 
@@ -63,7 +64,12 @@ class TrainingConfig:
     select : "vote" or "refit"; None for what the method does by default for the number of classes.
     multiclass : "ova" or "ava".
     scoring : what selection scores points by: for classes "accuracy" or "tpr-tnr", for values one of
-        `targets.regression.SCORES`; None for "accuracy", or what fits the loss of values.
+        `targets.regression.SCORES`; None for "accuracy", or what fits the loss of values. With "npl" there are problems
+        of several weights, and of these is chosen what keeps a bound of false alarms (`targets.detection`).
+    false_alarm : that bound, a share of the quiet rows; None without "npl".
+    alarm : the label that raises an alarm, None for the larger one; the rows of the other one are quiet.
+    roc : whether the model keeps problems of several weights, with or without a choice.
+    alarm_weights : these weights, once `for_labels` has settled them.
     class_weights : (label, factor on C) pairs.
     balanced : further factors, n / (classes x rows of the class), in which all classes weigh the same.
     probability : whether the model is to give probabilities: held-out values are kept, and calibrated.
@@ -103,11 +109,16 @@ class TrainingConfig:
     coarse_size: int | None = None
     blocks: bool = False
     coverage: float | None = None
+    roc: bool = False
+    false_alarm: float | None = None
+    alarm: float | None = None
+    alarm_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_choices()
         self._check_values()
         self._check_numbers()
+        self._check_detection()
         self._check_partition()
 
     def _check_choices(self) -> None:
@@ -146,13 +157,18 @@ class TrainingConfig:
 
     @property
     def _scores(self) -> tuple[str, ...]:
-        return regression.SCORES if self.of_values else classification.SCORES
+        return regression.SCORES if self.of_values else (*classification.SCORES, NPL)
+
+    @property
+    def detects(self) -> bool:
+        """True where there are problems of several weights."""
+        return self.roc or self.scoring == NPL
 
     def _check_values(self) -> None:
         """Raise OptionError for options of classes beside a loss of values."""
         given = {
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
-            opt.probability(1): self.probability, opt.force_classes: self.force_classes,
+            opt.probability(1): self.probability, opt.force_classes: self.force_classes, opt.roc: self.roc,
             opt.multiclass(self.multiclass): self.multiclass != "ova",
         }  # fmt: skip
         for name, value in given.items():
@@ -170,6 +186,29 @@ class TrainingConfig:
             raise OptionError(f"{opt.coverage} must be a number between 0 and 1, as 0.9, not {self.coverage:g}")
         if not 0 <= self.seed < SEEDS:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
+
+    def _check_detection(self) -> None:
+        if (self.false_alarm is None) == (self.scoring == NPL):
+            raise OptionError(f"{opt.scoring(NPL)} and {opt.false_alarm} go together, as in {opt.false_alarm(0.05)}")
+        if self.false_alarm is not None:
+            check_bound(self.false_alarm)
+        if not self.detects:
+            if self.alarm is not None:
+                raise OptionError(f"{opt.alarm} is for {opt.scoring(NPL)} and {opt.roc}; give one of them")
+            return
+        asked = opt.roc if self.scoring != NPL else opt.scoring(NPL)
+        if not self.method.takes_factors:
+            raise OptionError(
+                f"{asked} weighs classes anew in each problem, which {opt.method(self.method.name)} does not do; try "
+                f"{opt.method('svm')}"
+            )
+        others = {
+            opt.probability(1): self.probability, opt.coverage: self.coverage is not None,
+            opt.scoring(TPR_TNR): self.scoring == TPR_TNR,
+        }  # fmt: skip
+        for other, given in others.items():
+            if given:
+                raise OptionError(f"{other} and {asked} decide in different ways; leave one of the two out")
 
     def _check_partition(self) -> None:
         if self.cell_size is not None and self.cell_size >= MOST_ROWS:
@@ -249,11 +288,16 @@ class TrainingConfig:
         check_options("/@config", stored, {f.name: str(f.type) for f in fields(cls)}, LATER)
         pairs = tuple((label, weight) for label, weight in stored["class_weights"])
         decoded = {"method": method_from(stored["method"]), "class_weights": pairs}
+        alarm_weights = tuple(map(float, stored.get("alarm_weights", ())))
+        decoded["alarm_weights"] = alarm_weights
         try:
             earlier: dict[str, Any] = {"metric": EUCLIDEAN, "views": "none", "repeats": 1}
-            return cls(**{**earlier, **stored, **decoded})
+            config = cls(**{**earlier, **stored, **decoded})
         except OptionError as error:
             raise Unsound(f"/@config: {error.message}") from error
+        if config.detects != (1.0 in alarm_weights) or any(np.diff([0.0, *alarm_weights]) <= 0.0):
+            raise Unsound("/@config: the option alarm_weights has no weights of a detection")
+        return config
 
     def for_labels(self, observed: Observed) -> TrainingConfig:
         """The options with what depends on the labels decided."""
@@ -263,7 +307,11 @@ class TrainingConfig:
             balance = zip(labels.tolist(), observed.class_rows, strict=True)
             weights = tuple((label, given.get(label, 1.0) * n / rows) for label, rows in balance)
         select = self.select or self.method.default_select(len(labels))
-        return replace(self, select=select, class_weights=weights, balanced=False)
+        settled = replace(self, select=select, class_weights=weights, balanced=False)
+        if self.detects:
+            alarm = self._alarm(labels)
+            settled = replace(settled, alarm_weights=weights_for(observed, dict(weights), self.false_alarm, alarm))
+        return settled
 
     def as_dict(self) -> dict[str, Any]:
         """The options that determine the model, as JSON can hold them; later ones where they are not the default."""
@@ -276,7 +324,7 @@ class TrainingConfig:
         left_out |= {"scoring"} if self.scoring in (None, ACCURACY) else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
-        left_out |= {"coverage"} if self.coverage is None else set()
+        left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
@@ -287,7 +335,14 @@ class TrainingConfig:
             losses, tail = self.method.value_losses, (1.0 - (self.coverage or 0.0)) / 2.0
             ends = (Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail)) if self.coverage else ()
             return Regression((*losses, *ends), observed.values, self.scoring or "", bool(ends))
+        if self.detects:
+            alarm = self._alarm(observed.labels)
+            return Detection(observed.labels, self.multiclass, weights=self.alarm_weights, alarm=alarm)
         return Classification(observed.labels, self.multiclass, self.scoring or ACCURACY)
+
+    def _alarm(self, labels: NDArray[np.float64]) -> int:
+        """Number of the label that raises an alarm, one of both."""
+        return 1 if self.alarm is None else int(np.searchsorted(labels, self.alarm))
 
 
 def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> None:
@@ -316,6 +371,8 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         raise DataError(
             f"{_where(name)}all {rows} rows have the label {labels[0]:g}; training needs at least two classes"
         )
+    if config.detects:
+        _check_detected(observed, config)
     parts = labels[labels != np.floor(labels)]
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
         method = "" if config.method.name in ("svm", "rbf") else f"{opt.method('svm')} "
@@ -328,6 +385,20 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
             raise DataError(f"{opt.class_weights(label)}: no row has that label; the labels are {known}")
+
+
+def _check_detected(observed: Observed, config: TrainingConfig) -> None:
+    """Raise DataError unless there are two classes, with the alarm among them, and enough quiet rows for a bound."""
+    if len(observed.labels) != 2:
+        asked = opt.roc if config.scoring != NPL else opt.scoring(NPL)
+        raise DataError(f"{asked} is for two classes, and the data have {len(observed.labels)}; leave it out")
+    labels, bound = observed.labels.tolist(), config.false_alarm
+    if config.alarm is not None and config.alarm not in labels:
+        known = " and ".join(f"{label:g}" for label in labels)
+        raise DataError(f"{opt.alarm(config.alarm)}: no row has that label; the labels are {known}")
+    quiet = observed.class_rows[0 if config.alarm is None else 1 - labels.index(config.alarm)]
+    if bound is not None and quiet < rows_for(bound):
+        raise too_few(quiet, bound)
 
 
 def check_features(features: int, name: str = "") -> None:

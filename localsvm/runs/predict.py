@@ -26,13 +26,21 @@ from localsvm.naming import opt
 from localsvm.partition import restore
 from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Extent
 from localsvm.runs.prediction.table_rows import TableNotes, TableRows
-from localsvm.runs.preparation.stored import calibration_of, coverage_of, observed_of, options_of, stored_chain
+from localsvm.runs.preparation.stored import (
+    calibration_of,
+    coverage_of,
+    front_of,
+    observed_of,
+    options_of,
+    stored_chain,
+)
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
 from localsvm.store.pieces import Unsound
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification, classes_of, known_recalls, recalls
 from localsvm.targets.conformal import Coverage, label_sets
+from localsvm.targets.detection import Detection
 from localsvm.targets.probabilities import Calibration
 from localsvm.targets.regression import Regression, regression_of
 
@@ -47,7 +55,7 @@ class Predicted:
     ----------
     labels : (n,) float64 predicted: with probabilities the most probable ones. Of values (n, levels) where the model
         has several.
-    decisions : (n, problems) float64 decision values; (n, 0) with probabilities.
+    decisions : (n, columns) float64 decision values, see `Target.shown`; (n, 0) with probabilities.
     y : (n,) float64 labels of the file.
     probabilities : (n, classes) float64, None where they were not asked for.
     intervals : (n, 2) float64 of values, or
@@ -82,6 +90,7 @@ class LocalModel:
     partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
     coverage : what makes intervals or sets of labels, None for a model without.
+    detected : the front of weights, and what was chosen of it, None for a model of one weight; see `keep`.
     method : that the cells were trained by.
     table : reader of the rows of a table; None for a model that was trained on LIBSVM text.
     file : the open `store.model.Model`.
@@ -120,6 +129,9 @@ class LocalModel:
         self.target = config.target(observed_of(file))
         self.calibration = calibration_of(file, self.target.n_problems)
         self.coverage = coverage_of(file)
+        self.detected = front_of(file, config, self.target)
+        if self.detected is not None:
+            self.target = self.detected.target
         self.method = config.method
         self.table = TableRows.of(file.config, file.labels, self.chain.width)
         lengths = {"features": mapped, "folds": config.folds, "classes": len(file.labels)}
@@ -172,6 +184,19 @@ class LocalModel:
             what = f"no coverage was promised in training; train it again with {opt.coverage(0.9)}"
             raise ModelError(f"{self.file.path}: {what}")
         return self.coverage
+
+    def keep(self, false_alarm: float) -> None:
+        """Decide so that false alarms stay below a bound, from now on.
+
+        ModelError for a model without several weights, and what `Front.choose` raises.
+        """
+        if self.detected is None:
+            raise ModelError(
+                f"{self.file.path}: a model of one weight of the classes; train it again with {opt.roc} or "
+                f"{opt.scoring('npl')}"
+            )
+        self.detected = self.detected.keeping(false_alarm)
+        self.target = self.detected.target
 
     def intervals(self, X: Examples, level: float) -> NDArray[np.float64]:
         """Intervals (n, 2) float64 of unscaled rows that hold their values with this probability.
@@ -255,7 +280,8 @@ class LocalModel:
             else:
                 decisions = self._decide(X, first)
                 ends = None if margin is None else regression_of(self.target).intervals(decisions, margin)
-                yield Predicted(self.target.decide(decisions), decisions, block.y, intervals=ends, ids=block.ids)
+                shown, labels = self.target.shown(decisions), self.target.decide(decisions)
+                yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids)
 
     def _answers(
         self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None
@@ -485,13 +511,27 @@ class Score:
                 wrong[labels.index(true)] += rows * (true != given)
         return known_recalls(recalls(wrong, mass))
 
+    @property
+    def alarms(self) -> list[tuple[int, int]]:
+        """Of a detection: false alarms, of so many quiet rows; and missed alarms, of so many rows."""
+        if not isinstance(self.target, Detection):
+            return []
+        labels, count = self.target.labels.tolist(), self.confusion
+        quiet, alarm = labels[1 - self.target.alarm], labels[self.target.alarm]
+        pairs = ((quiet, alarm), (alarm, quiet))
+        return [(count.get((a, b), 0), count.get((a, a), 0) + count.get((a, b), 0)) for a, b in pairs]
+
     def as_dict(self) -> dict[str, Any]:
         """Entries of the JSON report."""
         confusion = [
             {"true": t if np.isfinite(t) else None, "predicted": p, "rows": n}
             for (t, p), n in sorted(self.confusion.items())
         ]
-        report = {"covered": self.covered, "labels_of_a_set": self.set_labels / self.sets} if self.sets else {}
+        report: dict[str, Any] = (
+            {"covered": self.covered, "labels_of_a_set": self.set_labels / self.sets} if self.sets else {}
+        )
+        pairs = zip(("false_alarms", "missed"), self.alarms, strict=False)
+        report |= {name: {"wrong": wrong, "rows": rows} for name, (wrong, rows) in pairs}
         return report | {
             "right": self.right,
             "total": self.total,

@@ -42,6 +42,7 @@ class Summary:
     metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
+    detection : the front of several weights, and what was chosen of it (`Detected.describe`), None for other classes.
     """
 
     rows: int
@@ -70,6 +71,7 @@ class Summary:
     guessing: float | None = None
     values: dict[str, float] | None = None
     score: str | None = None
+    detection: dict[str, Any] | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
@@ -113,6 +115,10 @@ def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[s
     if reports[0].fit.support:
         arrays["support"] = np.asarray([r.fit.support for r in reports], np.int64)
     return json.dumps([*names, *["cost"] * costs]), arrays
+
+
+def _error(reports: Sequence[CellReport], target: Target, progressive: bool) -> dict[str, Any]:
+    return {"progressive_error" if progressive else "cv_error": cross_validated_error(reports, target)}
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ def summarise(
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
-        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)},
+        **_error(reports, rows.target, progressive),
         cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),

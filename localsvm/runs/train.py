@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ from localsvm.store.model import ModelContent, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.detection import KIND as FRONT
+from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -82,21 +85,21 @@ def train(
         _tell_rare(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
-            calibration = _calibrated(prepared, trained, journal, clock)
-            coverage = _covered(prepared, trained, journal)
+            learned = _learned(prepared, trained, journal, clock)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, (calibration, coverage), force, key[0])
+                _write(output, prepared, journal, trained, learned, force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
-    return _summary(prepared, trained, clock, calibration, mean)
+    return _summary(prepared, trained, clock, learned, mean)
 
 
 def _summary(
-    prepared: PreparedRun, trained: Trained, clock: Clock, calibration: Calibration | None, mean: Averaged | None
+    prepared: PreparedRun, trained: Trained, clock: Clock, learned: Learned, mean: Averaged | None
 ) -> Summary:  # fmt: skip
-    cells, metric = trained.summarised(prepared.config.times), prepared.measured.told
-    summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=calibration, metric=metric)
+    cells, metric, detection = trained.summarised(prepared.config.times), prepared.measured.told, learned.detection
+    summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=learned.calibration, metric=metric)
+    summary = replace(summary, detection=None if detection is None else detection.describe())
     return summary if mean is None else replace(summary, cv_error=mean.error, cv_recalls=mean.recalls)
 
 
@@ -155,6 +158,19 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
             observer.note(f"{many} {end} of the grid; {remedy} ({opt.cost if end.endswith('C') else opt.gamma})")
 
 
+class Learned(NamedTuple):
+    """What a run learned of its held-out values; None for what was not asked for."""
+
+    calibration: Calibration | None
+    coverage: Coverage | None
+    detection: Detected | None
+
+
+def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Learned:
+    calibration = _calibrated(prepared, trained, journal, clock)
+    return Learned(calibration, _covered(prepared, trained, journal), _detected(prepared, trained, journal))
+
+
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
     """Calibration, which makes probabilities of decision values; None where none are wanted."""
     if not prepared.config.calibrates:
@@ -172,6 +188,15 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
     scores, weight = outside(prepared.target, trained.held(journal))
     repeats = len(prepared.cells.names_by_repeat(trained.names))
     return Coverage.of(scores, prepared.config.coverage, weight / repeats)
+
+
+def _detected(prepared: PreparedRun, trained: Trained, journal: Journal) -> Detected | None:
+    """The front of a detection, and what was chosen; None where no detection is asked for."""
+    target = prepared.target
+    if not isinstance(target, Detection):
+        return None
+    front = Front.of(target, trained.held(journal), len(prepared.cells.names_by_repeat(trained.names)))
+    return Detected.of(target, front, prepared.config.false_alarm)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -324,9 +349,9 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: tuple[Calibration | None, Coverage | None], force: bool, key: str,
+    learned: Learned, force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage = learned
+    calibration, coverage, detection = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
@@ -335,6 +360,7 @@ def _write(
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
         calibration=("sigmoids", calibration.state()) if calibration else None,
         coverage=(KIND, coverage.state()) if coverage else None,
+        front=(FRONT, detection.front.state()) if detection else None,
         run=key,
     )
     write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)

@@ -38,12 +38,12 @@ class Tally:
     def losses(self) -> list[tuple[float, float]]:
         """Pairs (loss, tie) of each point."""
         losses = self._target.loss(self._wrong, self._mass)
-        return [(float(loss), float(tie)) for loss, tie in zip(losses, self._tie, strict=True)]
+        return [(float(loss), float(tie)) for loss, tie in zip(losses, self._tie.sum(axis=1), strict=True)]
 
     def of_choices(self, point: int) -> list[tuple[float, float]]:
         """Pairs (loss, tie) of a point, for each choice of a target with several; each is of one part."""
         shares = self._wrong[point] / self._mass
-        return [(float(share), float(self._tie[point])) for share in shares]
+        return [(float(share), float(tie)) for share, tie in zip(shares, self._tie[point], strict=True)]
 
     def wrong(self, point: int) -> Floats:
         """Weight (parts,) of what a point decides wrongly."""

@@ -45,7 +45,7 @@ class ModelContent:
     metric : its kind and its arrays; None for the Euclidean one.
     ranks : the arrays of the rank view; None without.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
-    calibration, coverage : of what kind, and the arrays.
+    calibration, coverage, front : of what kind, and the arrays.
     run : key of the run that made it, by which a finished run is known.
     """
 
@@ -59,6 +59,7 @@ class ModelContent:
     report: State | None = None
     calibration: State | None = None
     coverage: State | None = None
+    front: State | None = None
     run: str = ""
 
 
@@ -86,6 +87,7 @@ def write_model(
         _write_state(writer, "report", "names", content.report)
         _write_state(writer, "calibration", "kind", content.calibration)
         _write_state(writer, "coverage", "kind", content.coverage)
+        _write_state(writer, "front", "kind", content.front)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -133,7 +135,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    report, calibration, coverage : see `ModelContent`; None where the file has none.
+    report, calibration, coverage, front : see `ModelContent`; None where the file has none.
     """
 
     path: AnyPath
@@ -149,6 +151,7 @@ class Model:
     report: tuple[str, dict[str, Array]] | None
     calibration: tuple[str, dict[str, Array]] | None
     coverage: tuple[str, dict[str, Array]] | None
+    front: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
     _columns: dict[str, StoredRows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
@@ -337,7 +340,7 @@ def _write_state(writer: ContainerWriter, group: str, key: str, state: State | N
     if state is None:
         return
     name, arrays = state
-    if group in ("scaling", "metric", "partition", "calibration", "coverage"):
+    if group in ("scaling", "metric", "partition", "calibration", "coverage", "front"):
         check_finite(f"the {group}", arrays)
     writer.group(f"/{group}", **{key: name})
     for within in sorted({array_name.rpartition("/")[0] for array_name in arrays} - {""}):
@@ -393,6 +396,7 @@ def _read_model(file: Container) -> Model:
         report=(file.attribute("/report", "names", str), file.arrays("/report")) if file.has("/report") else None,
         calibration=_read_kind(file, "calibration"),
         coverage=_read_kind(file, "coverage"),
+        front=_read_kind(file, "front"),
         _container=file,
         _columns=columns,
     )

@@ -86,6 +86,13 @@ class Target(ABC):
     def encode(self, y: Values) -> Values:
         """Targets (n, problems) float64 that each problem is to learn, from the labels y (n,)."""
 
+    def factors(self, y: Values) -> Values | None:
+        """Factors (n, problems) on C and on the loss of rows with the labels y (n,); None where all are 1.
+
+        A target with factors has as many choices as problems.
+        """
+        return None
+
     @property
     def score_of_values(self) -> str | None:
         """Name of the score of values; None for classes."""
@@ -116,7 +123,7 @@ class Target(ABC):
         Returns
         -------
         wrong : (points, parts) float64, the weight of the rows of each part of the score that are decided wrongly.
-        tie : (points,) float64, what selection compares points of equal loss by. Smaller is better.
+        tie : (points, choices) float64, what selection compares points of equal loss by. Smaller is better.
         """
 
     @abstractmethod
@@ -126,12 +133,20 @@ class Target(ABC):
         values : (problems, n) decision values of the rows.
         """
 
+    def counted(self, wrong: Values, mass: Values) -> tuple[float, float]:
+        """Weights of the wrong rows and of all rows, whose share is shown while a run goes on; 0 for values.
+
+        wrong, mass : (parts,), each summed over some rows.
+        """
+        return float(wrong.sum()), float(mass.sum())
+
     def error(self, wrong: Values, mass: Values) -> float | None:
         """What is wrong of all rows: for classes the share of their weight; None where no row counts.
 
         wrong, mass : (parts,), each summed over all rows.
         """
-        return float(wrong.sum() / mass.sum()) if mass.sum() else None
+        of, all_rows = self.counted(wrong, mass)
+        return of / all_rows if all_rows else None
 
     def recalls(self, wrong: Values, mass: Values) -> list[float | None] | None:
         """Share of right rows of each class, where points are scored class by class; None where they are not.
@@ -168,6 +183,10 @@ class Target(ABC):
     def bounded(self, values: Values) -> Values:
         """Decision values as they count where several are averaged: for classes clipped to [-1, 1]."""
         return np.clip(values, -1.0, 1.0)
+
+    def shown(self, values: Values) -> Values:
+        """Decision values as they are written beside answers: (n, columns), from those of the problems."""
+        return values
 
     @abstractmethod
     def decide(self, values: Values) -> Values:

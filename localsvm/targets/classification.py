@@ -135,7 +135,8 @@ class Classification(Target):
             slack = np.minimum(np.maximum(1.0 - values[:, p] * target, 0.0), 2.0) * (target != 0)
             hinge += [point @ weight for point in slack]
         wrong, parts = self._chosen(values) != self.codes(y), self._parts(y, weight)
-        return np.asarray([[point @ part for part in parts] for point in wrong]), hinge  # equal sums stay equal
+        counted = np.asarray([[point @ part for part in parts] for point in wrong])  # equal sums stay equal
+        return counted, hinge[:, None]
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
         """Weights (classes,) of the rows of each class, and of those that are decided wrongly; see `Target`."""

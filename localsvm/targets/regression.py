@@ -96,7 +96,7 @@ class Regression(Target):
         for p, loss in enumerate(self.losses):
             for point, answers in zip(out, self._decoded(values[:, p]), strict=True):
                 point[p] = (loss if p >= self.answers else partial(self._scored, loss))(y - answers) @ weight
-        return out, np.zeros(len(values))
+        return out, np.zeros(out.shape)
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
         """Nothing, as there are no classes."""
@@ -109,6 +109,10 @@ class Regression(Target):
     def loss(self, wrong: Values, mass: Values) -> Values:
         """The mean loss, over rows and answers."""
         return np.asarray((wrong / mass)[:, : self.answers].mean(axis=1))
+
+    def counted(self, wrong: Values, mass: Values) -> tuple[float, float]:
+        """0, as values are not right or wrong."""
+        return 0.0, 0.0
 
     def error(self, wrong: Values, mass: Values) -> float | None:
         """The mean loss of one point, over rows and answers; None where no row counts."""

@@ -60,6 +60,7 @@ def pages() -> dict[Path, str]:
     """The text of each page that has lists of options."""
     written = {
         "train": train(),
+        "selection": selection(),
         "tables": tables(),
         "predict": predict(),
         "others": others(),
@@ -104,11 +105,18 @@ def train() -> str:
     """The options of lsvm train but those of single methods."""
     intro = (
         "Where an option is one of some learning methods, its methods are named. Options of single methods have "
-        "[a page of their own](methods.md), and so have those of [tables](tables.md). The page about [the command "
-        "line](../command-line.md#lsvm-train) says how options work together."
+        "[a page of their own](methods.md), and so have those of [tables](tables.md) and of [the selection of "
+        "parameters](selection.md). The page about [the command line](../command-line.md#lsvm-train) says how options "
+        "work together."
     )
-    groups = [group for group in Group if group not in (Group.TABLE, Group.SINGLE, Group.OTHER)]
+    groups = [group for group in Group if group not in (Group.TABLE, Group.SELECTION, Group.SINGLE, Group.OTHER)]
     return page("Options of lsvm train", intro, *(section(group.value, "train", group) for group in groups))
+
+
+def selection() -> str:
+    """The options of lsvm train about selection, and about what the model promises by held-out rows."""
+    intro = "The page about [selection](../selection.md) says what they do. [All others](train.md) have a page, too."
+    return page("Options of lsvm train for selection", intro, section(Group.SELECTION.value, "train", Group.SELECTION))
 
 
 def tables() -> str:

@@ -22,6 +22,7 @@ from localsvm.features.scaling import MODES
 from localsvm.partition import REGISTRY
 from localsvm.runs.config import TrainingConfig
 from localsvm.targets import classification, regression
+from localsvm.targets.detection import NPL
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("numpy", "scipy", "h5py", "sklearn", "joblib", "tqdm", "matplotlib")
@@ -105,7 +106,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
     assert choices("scale") == MODES == options.SCALES
     assert choices("views") == VIEWS == options.VIEWS
     assert choices("multiclass") == classification.SCHEMES
-    assert choices("scoring") == (*classification.SCORES, *regression.SCORES)
+    assert choices("scoring") == (*classification.SCORES, NPL, *regression.SCORES)
     defaults = TrainingConfig()
     for param in command_object("train").params:
         if isinstance(param, click.Option) and param.name in (
@@ -167,7 +168,7 @@ def test_options_are_in_groups() -> None:
     text = invoke("train", "--help").stdout
     titles = re.findall(r"^(\w.*):$", text, flags=re.MULTILINE)
     kinds = ["Kernel methods", "Linear methods", "Single methods"]
-    assert titles == ["Data", "Tables", "Partition", "Method", "Selection", *kinds, "Running"]
+    assert titles == ["Data", "Tables", "Partition", "Method", "Selection", *kinds, "Output", "Running"]
     parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
     places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
     places |= {"-g": "Kernel methods", "-t": "Kernel methods", "-s": "Linear methods", "--lambda": "Single methods"}

@@ -7,6 +7,7 @@ localsvm/targets/losses.py; c is the best constant. See localsvm/methods/kernel/
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.cell_size import CellSize
@@ -21,6 +22,8 @@ FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
 @dataclass(frozen=True)
 class ValueOptions(ValueLosses, KernelMethod):
     """The options of kernel SVMs, and of their losses of values."""
+
+    takes_factors: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

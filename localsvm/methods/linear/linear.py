@@ -22,6 +22,7 @@ class LinearSVM(LinearMethod):
 
     name: ClassVar[str] = "linear"
     tiny: ClassVar[str] = "-C 0.1,1"
+    takes_factors: ClassVar[bool] = True
 
     def hyperplanes(self, state: State, features: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The weights of the rows, and those of the constant: of the task, and shared; one of them is 0."""

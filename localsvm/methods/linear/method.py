@@ -56,7 +56,7 @@ class LinearMethod(LinearRepresentation):
         states = [system.state(part) for part in parts]
         if not system.parts.paired:
             states = states[:1]
-        return pack_linear(self, states, system.cost, models, int(np.count_nonzero(inside)))
+        return pack_linear(self, states, [fit.system.cost for fit in fits], models, int(np.count_nonzero(inside)))
 
     @property
     def descending(self) -> LinearMethod | None:

@@ -247,10 +247,11 @@ class WorkUnit:
 
 
 def wrong_rows(target: Target, reports: Sequence[CellReport]) -> tuple[float, float]:
-    """Weights of the rows that some cells decide wrongly, and of all, for a share to be shown; 0 for values."""
-    if target.score_of_values is not None:
+    """Weights of the rows that some cells decide wrongly, and of all, for a share to be shown; see `Target.counted`."""
+    held_out = [r for r in reports if r.weight]
+    if not held_out:
         return 0.0, 0.0
-    return sum(sum(r.wrong) for r in reports), sum(sum(r.weight) for r in reports)
+    return target.counted(np.sum([r.wrong for r in held_out], axis=0), np.sum([r.weight for r in held_out], axis=0))
 
 
 def _joined(kept: Sequence[Kept]) -> Kept:

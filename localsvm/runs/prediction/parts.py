@@ -152,7 +152,7 @@ class Prediction:
     rows : reader of the rows of a part.
     model : says where the model is on the machine that asks.
     writer : makes a `Writer` of a text file and the model's target; header: of the first part.
-    zero_based, probability, coverage : as `lsvm-predict` has them.
+    zero_based, probability, coverage, false_alarm : as `lsvm-predict` has them.
     level : the SIMD level that all machines have to have: that of this one.
     before : the lines and rows before the part, for messages.
     """
@@ -163,6 +163,7 @@ class Prediction:
     zero_based: bool | None
     probability: bool
     coverage: float | None = None
+    false_alarm: float | None = None
     level: str = field(default_factory=lambda: LEVELS[simd_level()])
     before: Place = BEGINNING
 
@@ -170,6 +171,8 @@ class Prediction:
         if (ours := LEVELS[simd_level()]) != self.level:
             raise another_level(ours, self.level)
         model = _opened(self.model())
+        if self.false_alarm is not None:
+            model.keep(self.false_alarm)
         said = Collected.of(model, self.zero_based)
         out, rows = StringIO(), 0
         writer = self.writer(out, model.target, header=part == 0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.engines.base import Head
-from localsvm.errors import OptionError
+from localsvm.errors import DataError, OptionError
 from localsvm.features.chain import Chain
 from localsvm.features.columns import MOST_FEATURES, KeptColumns
 from localsvm.features.joint import Joint
@@ -19,15 +19,17 @@ from localsvm.features.ranks import Ranks
 from localsvm.methods import method_from
 from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import POINTER
-from localsvm.runs.config import TrainingConfig
+from localsvm.runs.config import MOST_ROWS, TrainingConfig
 from localsvm.store.checking import check
 from localsvm.store.container import parse, size_of
 from localsvm.store.metric_file import MetricFile
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
-from localsvm.targets.base import Observed, ValueRange
+from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.detection import KIND as FRONT
+from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
@@ -50,6 +52,11 @@ CALIBRATION_PIECES = {
 }
 
 
+FRONT_PIECES = {
+    "rows": floats64(2, low=0, high=MOST_ROWS),
+    "false_alarms": floats64("places", low=0),
+    "missed": floats64("places", low=0),
+}
 COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
 
 
@@ -70,6 +77,8 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
         raise Unsound(f"/labels: a file of {size} bytes does not have models for {classes} classes")
+    if config.detects and (classes != 2 or config.alarm not in (None, *model.labels)):
+        raise Unsound("/@config: the option alarm is no label, or there are not two")
     if model.report is not None:
         _check_report(model.report, model.n_cells, classes)
     return config, features, dense
@@ -163,6 +172,25 @@ def coverage_of(model: Model) -> Coverage | None:
     if not len(arrays["levels"]) or np.any(np.diff(arrays["levels"]) <= 0):
         raise Unsound("/coverage/levels do not ascend")
     return Coverage.from_state(arrays)
+
+
+def front_of(model: Model, config: TrainingConfig, target: Target) -> Detected | None:
+    """The front of a detection, and what was chosen in training; None for another model."""
+    if (model.front is not None) != isinstance(target, Detection):
+        raise Unsound("/front is not what the options score and roc say")
+    if model.front is None or not isinstance(target, Detection):
+        return None
+    kind, arrays = model.front
+    if kind != FRONT:
+        raise Unsound(f"/front@kind: no front of ours is called {kind!r}")
+    check("/front", FRONT_PIECES, arrays, {"places": len(Front.places(len(target.weights)))})
+    most = arrays["rows"] * (1.0 + 1e-9)
+    if (arrays["false_alarms"] > most[0]).any() or (arrays["missed"] > most[1]).any():
+        raise Unsound("/front counts more rows than there are")
+    try:
+        return Detected.of(target, Front.from_state(arrays), config.false_alarm)
+    except DataError as error:
+        raise Unsound(f"/front: {error.message}") from error
 
 
 def metrics_of(model: Model) -> list[Metric]:

@@ -27,6 +27,7 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
+from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.row_encoder import RowEncoder, has_label
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
@@ -48,6 +49,7 @@ class TableOptions:
     drops : whether rows without a label are left out; else they are refused.
     encode, dates : how levels become features, one of `survey.ENCODINGS`; whether dates are told from other text.
     class_weights : pairs of a label, as text, and a factor on C.
+    alarm : the label that raises an alarm, as text; None for the default.
     """
 
     form: TableForm = field(default_factory=TableForm)
@@ -59,11 +61,17 @@ class TableOptions:
     encode: str = "auto"
     dates: bool = True
     class_weights: tuple[tuple[str, float], ...] = ()
+    alarm: str | None = None
 
-    def weights_of(
-        self, name: str, labels: NDArray[np.float64], classes: Mapping[str, Any] | None
-    ) -> tuple[tuple[float, float], ...]:
-        """The weights of classes by the numbers of their labels. DataError for a label that no row has.
+    @property
+    def names_labels(self) -> bool:
+        """True where something is said of labels, whose numbers are known when the table is read."""
+        return bool(self.class_weights) or self.alarm is not None
+
+    def settle(
+        self, config: TrainingConfig, name: str, labels: NDArray[np.float64], classes: Mapping[str, Any] | None
+    ) -> TrainingConfig:  # fmt: skip
+        """The options of a run, with what is said of labels by their numbers. DataError for one that no row has.
 
         Parameters
         ----------
@@ -71,10 +79,15 @@ class TableOptions:
         labels, classes : (classes,) ascending, and what they stand for; see `Dataset.classes`.
         """
         names = [str(value) for value in (classes or {}).get("values") or map(label_text, labels.tolist())]
-        for label, _ in self.class_weights:
+
+        def number(label: str, option: str) -> float:
             if label not in names:
-                raise DataError(f"{name}: no row has the label {label!r} of {opt.class_weights}{nearest(label, names)}")
-        return tuple((float(labels[names.index(label)]), weight) for label, weight in self.class_weights)
+                raise DataError(f"{name}: no row has the label {label!r} of {option}{nearest(label, names)}")
+            return float(labels[names.index(label)])
+
+        pairs = tuple((number(label, opt.class_weights), weight) for label, weight in self.class_weights)
+        alarm = None if self.alarm is None else number(self.alarm, opt.alarm)
+        return replace(config, class_weights=pairs, alarm=alarm)
 
 
 class TrainingTable:

@@ -131,7 +131,7 @@ class BinaryRows:
         self.everybody = self.n == len(cell.y)
         self.size = padded(self.n) if pad else self.n
         self.y = self.pad(cell.Y[self.places, problem])
-        self.weight = self.pad(cell.weight[self.places])
+        self.weight = self.pad(cell.weight_of(problem)[self.places])
         self.folds = cell.folds[self.places]
         self._edges = np.searchsorted(self.folds, np.arange(cell.n_folds + 1)).tolist()
         low, high = self.y.min(initial=0.0), self.y.max(initial=0.0)

@@ -119,7 +119,7 @@ class LinearSystem(System):
             job, part = jobs[i], parts[i]
             rows = self._shared or method.rows(part.rows(self.X), self.state(part))
             y = np.ascontiguousarray(part.of(self.cell.Y[:, job.problem]))
-            weight = part.of(job.costs[c] * self.cell.training_weight(job.fold))
+            weight = part.of(job.costs[c] * self.cell.training_weight(job.fold, job.problem))
             solution = solve(
                 LinearProblem(rows, y, weight, self.losses[job.problem]), tolerance, method.solver,
                 one_task_each=method.one_task_each, start=starts[i], passes=method.passes,

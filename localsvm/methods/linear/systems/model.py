@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 def pack_linear(
     method: LinearRepresentation,
     states: Sequence[State],
-    cost: float,
+    costs: Sequence[float],
     models: Sequence[tuple[Job, LinearSolution]],
     support: int,
 ) -> Fitted:
@@ -33,7 +33,7 @@ def pack_linear(
     Parameters
     ----------
     states : the representation of each model, or one that all share.
-    cost, support : C on the whole cell; rows inside the margin of any model.
+    costs, support : C on the whole cell, of each model; rows inside the margin of any model.
     """
     reports = [solution.report for _, solution in models]
     gaps = [(r.primal - r.dual) / r.primal if r.primal > 0 else 0.0 for r in reports]
@@ -42,7 +42,7 @@ def pack_linear(
     kept: dict[str, NDArray[Any]] = {
         "model_problem": np.asarray([job.problem for job, _ in models], np.int32),
         "model_fold": np.asarray([job.fold for job, _ in models], np.int32),
-        "model_cost": np.full(len(models), cost),
+        "model_cost": np.asarray(costs, np.float64),
         "model_gap": np.asarray(gaps, np.float64),
         "model_iterations": np.asarray([r.steps for r in reports], np.int64),
         "model_converged": np.asarray([r.converged for r in reports], np.uint8),
@@ -64,7 +64,7 @@ def pack_descended(method: LinearRepresentation, state: State, cost: float, desc
         (Job(problem, WHOLE, np.asarray([cost])), LinearSolution(w, None, 0.0, report))
         for problem, (w, report) in enumerate(zip(descended.weights, descended.reports, strict=True))
     ]
-    return pack_linear(method, [state], cost, models, descended.support)
+    return pack_linear(method, [state], [cost] * len(models), models, descended.support)
 
 
 class LinearPredictor:
