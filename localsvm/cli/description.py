@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 def describe(model: Model) -> dict[str, Any]:
     """Describe a model by values that JSON can hold; "models" is None for methods without a table of models."""
-    from localsvm.targets.probabilities import Calibration
+    from localsvm.targets.probabilities import KIND, Calibration
 
+    kind, arrays = model.calibration or ("", {})
     return {
         "file": os.fspath(model.path),
         "bytes": os.path.getsize(model.path),
@@ -43,7 +44,8 @@ def describe(model: Model) -> dict[str, Any]:
         "cells": model.n_cells,
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
-        "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
+        "calibration": Calibration.from_state(arrays).describe() if kind == KIND else None,
+        "levels": spread(arrays["level"].tolist()) if "level" in arrays else None,
     }
 
 
@@ -128,6 +130,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
             "labels",
             values_text(config["values"])
             if "values" in config
+            else "of one kind"
+            if facts["levels"]
             else labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
             + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
         ),
@@ -135,6 +139,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     ]
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
+    if facts["levels"]:
+        lines.append(("levels", f"{spread_text(facts['levels'])}, up to which rows are novel"))
     return table_text(lines + (_model_lines(models) if models else []))
 
 
@@ -145,7 +151,8 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        return "none (one point)" + (f", {config['folds']} folds for the probabilities" if facts["calibration"] else "")
+        what = "probabilities" if facts["calibration"] else "levels" if facts["levels"] else ""
+        return "none (one point)" + (f", {config['folds']} folds for the {what}" if what else "")
     return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from localsvm.targets.base import Target
     from localsvm.targets.losses import Loss
 
-
 WHOLE = -1  # in place of a fold: no row is left out
 ALL = -1  # in place of a problem: all of them at once
 State: TypeAlias = "dict[str, NDArray[Any]]"  # the arrays of a cell that the model file keeps, by name
@@ -101,7 +100,7 @@ class System(ABC):
         Parameters
         ----------
         jobs, solutions : as `solve` was given and gave them.
-        out : (costs, problems, n) float64; only the places of the jobs' problems and held-out rows are written.
+        out : (costs, values, n) float64, see Target.n_values; only places of the jobs and held-out rows are written.
         """
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
@@ -155,10 +154,7 @@ class Predictor(Protocol):
     """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """Decision values (n, problems) float64 of scaled rows X (n, d).
-
-        They are as the target's `combine` makes them, or probabilities.
-        """
+        """Decision values (n, problems) float64 of scaled rows X (n, d), as `combine` makes them, or probabilities."""
 
 
 class Method(ABC):
@@ -213,6 +209,11 @@ class Method(ABC):
     def value_losses(self) -> tuple[Loss, ...]:
         """Losses of values, one for each problem, where the method's loss is one of these; () for classes."""
         return ()
+
+    @property
+    def false_alarms(self) -> float | None:
+        """Share of new rows that may be called novel, where the method learns rows of one kind; None elsewhere."""
+        return None
 
     @property
     def shift_invariant(self) -> bool:

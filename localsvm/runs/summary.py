@@ -42,6 +42,8 @@ class Summary:
     metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
+    nu : share of new rows that may be called novel, where all rows are of one kind; then `cv_error` is the share of
+        made-up rows that are called normal. Else None.
     """
 
     rows: int
@@ -70,6 +72,7 @@ class Summary:
     guessing: float | None = None
     values: dict[str, float] | None = None
     score: str | None = None
+    nu: float | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
@@ -174,6 +177,7 @@ def summarise(
         class_rows=list(rows.observed.class_rows),
         values=None if rows.observed.values is None else asdict(rows.observed.values),
         score=rows.target.score_of_values,
+        nu=rows.target.false_alarms,
         classes=rows.classes,
         guessing=rows.guessing,
         partition=cells.partition,

@@ -35,10 +35,11 @@ from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, report_st
 from localsvm.selection.cross_validation import Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import ModelContent, load_model, write_model
+from localsvm.store.model import ModelContent, State, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.novelty import Novelty, levels_of, state_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -84,9 +85,10 @@ def train(
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
             coverage = _covered(prepared, trained, journal)
+            kept = calibration.kept if calibration else _levels(prepared, trained, journal, resources.observer)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, (calibration, coverage), force, key[0])
+                _write(output, prepared, journal, trained, (kept, coverage), force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
     return _summary(prepared, trained, clock, calibration, mean)
@@ -172,6 +174,19 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
     scores, weight = outside(prepared.target, trained.held(journal))
     repeats = len(prepared.cells.names_by_repeat(trained.names))
     return Coverage.of(scores, prepared.config.coverage, weight / repeats)
+
+
+def _levels(prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer) -> State | None:
+    """Levels of f, up to which rows are novel, as the model keeps them; None where there are classes or values."""
+    if not isinstance(prepared.target, Novelty):
+        return None
+    nu = prepared.target.nu
+    levels, broken = levels_of(trained.held(journal), nu)
+    if broken:
+        many = f"{broken:,} of {len(levels):,} cells" if len(levels) > 1 else "the only cell"
+        what = f"more new rows than {opt.nu(nu)} may be called novel in {many}"
+        observer.note(f"{what}, by too few rows or a large {opt.gamma}; give more rows, or a larger {opt.nu}")
+    return state_of(levels)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -319,7 +334,7 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: tuple[Calibration | None, Coverage | None], force: bool, key: str,
+    learned: tuple[State | None, Coverage | None], force: bool, key: str,
 ) -> None:  # fmt: skip
     calibration, coverage = learned
     content = ModelContent(
@@ -328,7 +343,7 @@ def _write(
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
-        calibration=("sigmoids", calibration.state()) if calibration else None,
+        calibration=calibration,
         coverage=(KIND, coverage.state()) if coverage else None,
         run=key,
     )

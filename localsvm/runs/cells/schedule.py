@@ -115,7 +115,7 @@ class CellTrainer:
         self.config, self._cells, self._measured = config, cells, measured
         self.observed, self.fit = observed, fit
         self.target = config.target(observed)
-        self.sharp = config.probability or config.coverage is not None
+        self.sharp = config.probability or config.coverage is not None or config.of_one_kind
         self.holds = self.sharp or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:
