@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from command_line import invoke
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from selecting import fit, score
+from sklearn.base import clone, is_outlier_detector
+from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM as Oracle
 
+import localsvm
+from localsvm import LocalOneClass
 from localsvm.data.blocks.dataset import Dataset, as_examples
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
@@ -233,3 +238,40 @@ def test_what_a_model_does_not_have_is_refused(files: Path) -> None:
         done = invoke("predict", *option, files / "test", files / "m.h5", code=2)
         assert "finds novelties" in done.stderr.splitlines()[-1]
     assert "one-class has a level" in invoke("train", "-m", "one-class", "--offset", files / "train", code=2).stderr
+
+
+# --- the estimator
+
+
+def test_the_estimator_is_a_detector_as_scikit_learn_has_them(files: Path, tmp_path: Path) -> None:
+    X, new = ring(200), np.concatenate([ring(40, seed=1), 0.2 * ring(40, seed=2)])
+    model = LocalOneClass(nu=0.1, partition="voronoi", cell_size=60, random_state=3)
+    answers = model.fit_predict(X)
+    assert_array_equal(answers, model.predict(X))
+    assert answers.dtype == np.int64 and set(answers) == {-1, 1} and is_outlier_detector(model)
+    values = model.decision_function(new)
+    assert_array_equal(model.predict(new), np.where(values > 0, 1, -1))
+    assert_allclose(model.score_samples(new) - model.offset_, values)
+    assert roc_auc_score(np.repeat([1, 0], 40), values) > 0.98
+    model.save(tmp_path / "m.h5")
+    again = localsvm.load(tmp_path / "m.h5")
+    assert isinstance(again, LocalOneClass) and again.nu == 0.1 and again.cell_size == 60
+    for other in (again, pickle.loads(pickle.dumps(model)), clone(model).fit(X, np.zeros(200))):
+        assert_array_equal(other.decision_function(new), values)
+
+
+def test_the_estimator_is_the_command(files: Path) -> None:
+    X = ring(200)
+    ours, theirs = LocalOneClass(nu=0.1).fit(X), localsvm.load(files / "m.h5")
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
+    assert not hasattr(ours, "classes_") and "scoring" not in ours.get_params()
+    assert theirs.offset_ == pytest.approx(ours.offset_, abs=1e-5)
+
+
+def test_frames_and_parameters() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ring(100), columns=["a", "b"]).assign(c=list("uv" * 50))
+    model = LocalOneClass(folds=3).fit(frame)
+    assert model.predict(frame).shape == (100,) and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"^nu must be a number between 0 and 1, as 0\.05, not 2"):
+        LocalOneClass(nu=2).fit(ring(30))

@@ -156,6 +156,22 @@ class TrainedCells:
     by_coarse: Sequence[int] | None = None
 
 
+def _of_rows(rows: TrainingRows) -> dict[str, Any]:
+    """Fields of a summary about the rows."""
+    return {
+        "rows": rows.observed.rows,
+        "features": rows.features,
+        "width": rows.width,
+        "labels": [float(v) for v in rows.observed.labels],
+        "class_rows": list(rows.observed.class_rows),
+        "values": None if rows.observed.values is None else asdict(rows.observed.values),
+        "score": rows.target.score_of_values,
+        "nu": rows.target.false_alarms,
+        "classes": rows.classes,
+        "guessing": rows.guessing,
+    }
+
+
 def summarise(
     rows: TrainingRows, cells: TrainedCells, seconds: dict[str, float], *, calibration: Calibration | None = None,
     metric: dict[str, Any] | None = None, progressive: bool = False,
@@ -169,22 +185,16 @@ def summarise(
     progressive : rows were decided, and then learned.
     """
     reports = cells.reports
+    error: dict[str, Any] = {
+        "progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)
+    }
     return Summary(
-        rows=rows.observed.rows,
-        features=rows.features,
-        width=rows.width,
-        labels=[float(v) for v in rows.observed.labels],
-        class_rows=list(rows.observed.class_rows),
-        values=None if rows.observed.values is None else asdict(rows.observed.values),
-        score=rows.target.score_of_values,
-        nu=rows.target.false_alarms,
-        classes=rows.classes,
-        guessing=rows.guessing,
+        **_of_rows(rows),
         partition=cells.partition,
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),
         points=max(r.points for r in reports),
-        **{"progressive_error" if progressive else "cv_error": cross_validated_error(reports, rows.target)},
+        **error,
         cv_recalls=cross_validated_recalls(reports, rows.target),
         support_vectors=int(sum(r.fit.support_vectors for r in reports)),
         models=int(sum(r.fit.models for r in reports)),

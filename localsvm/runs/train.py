@@ -84,11 +84,10 @@ def train(
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             calibration = _calibrated(prepared, trained, journal, clock)
-            coverage = _covered(prepared, trained, journal)
-            kept = calibration.kept if calibration else _levels(prepared, trained, journal, resources.observer)
+            promised = _promised(prepared, trained, journal, resources.observer)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
-                _write(output, prepared, journal, trained, (kept, coverage), force, key[0])
+                _write(output, prepared, journal, trained, (calibration, *promised), force, key[0])
             journal.delete()
     _tell_held_out(prepared, trained, resources.observer)
     return _summary(prepared, trained, clock, calibration, mean)
@@ -165,6 +164,13 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
 
     with clock("calibrate"):
         return calibrate(classes_of(prepared.target), trained.held(journal))
+
+
+def _promised(
+    prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer
+) -> tuple[Coverage | None, State | None]:
+    """What promises a share of new rows, by held-out values: the margins of a coverage, and levels of novelties."""
+    return _covered(prepared, trained, journal), _levels(prepared, trained, journal, observer)
 
 
 def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Coverage | None:
@@ -334,16 +340,16 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: tuple[State | None, Coverage | None], force: bool, key: str,
+    learned: tuple[Calibration | None, Coverage | None, State | None], force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage = learned
+    calibration, coverage, levels = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
-        calibration=calibration,
+        calibration=calibration.kept if calibration else levels,
         coverage=(KIND, coverage.state()) if coverage else None,
         run=key,
     )
