@@ -1,4 +1,4 @@
-"""Novelty detection: against scikit-learn's OneClassSVM, levels and what they promise, and the commands."""
+"""Novelty detection: against scikit-learn's OneClassSVM, thresholds and what they promise, and the commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from localsvm.methods.random import MADE_UP, stream
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
-from localsvm.targets.novelty import Novelty, level_of
+from localsvm.targets.novelty import Novelty, threshold_of
 
 POINT = OneClassSVM(gamma=(2.0,), cost=(0.05,))
 
@@ -105,19 +105,19 @@ def test_rows_are_made_up_of_the_values_of_columns() -> None:
     assert again.indptr.dtype == np.int64 and again.has_sorted_indices
 
 
-# --- levels
+# --- thresholds
 
 
 def test_a_level_is_the_order_statistic() -> None:
     f = np.random.default_rng(0).permutation(39).astype(float)
-    assert level_of(f, np.ones(39), 0.05) == 1.0  # the second smallest of 39: .05 * 40
-    assert level_of(f, np.ones(39), 0.0499) == 0.0
-    assert level_of(f, np.ones(39), 1e-6) == 0.0  # too few rows: the smallest
-    assert level_of(f, np.ones(39), 0.999) == 38.0
-    assert level_of(f, np.full(39, 7.0), 0.05) == 1.0  # factors on all weights change nothing
-    assert level_of(f, np.zeros(39), 0.05) == 1.0
+    assert threshold_of(f, np.ones(39), 0.05) == 1.0  # the second smallest of 39: .05 * 40
+    assert threshold_of(f, np.ones(39), 0.0499) == 0.0
+    assert threshold_of(f, np.ones(39), 1e-6) == 0.0  # too few rows: the smallest
+    assert threshold_of(f, np.ones(39), 0.999) == 38.0
+    assert threshold_of(f, np.full(39, 7.0), 0.05) == 1.0  # factors on all weights change nothing
+    assert threshold_of(f, np.zeros(39), 0.05) == 1.0
     twice = np.where(f < 3, 2.0, 1.0)
-    assert level_of(f, twice, 0.2) == level_of(np.repeat(f, twice.astype(int)), np.ones(42), 0.2)
+    assert threshold_of(f, twice, 0.2) == threshold_of(np.repeat(f, twice.astype(int)), np.ones(42), 0.2)
 
 
 @pytest.mark.parametrize("partition", ["none", "voronoi", "chunks"])
@@ -131,7 +131,7 @@ def test_no_more_new_rows_are_novel_than_nu(partition: str, tmp_path: Path) -> N
         # the middle of the circle, where no row is, and rows far away, are novel in every cell
         far = np.asarray([[0, 0], [3, 3], [-50, 2], [1e4, -1e4]], np.float32)
         assert (model.predict(far) == -1.0).all()
-        bound = -model.target.levels
+        bound = -model.target.thresholds
         assert (model.decision_function(far[2:])[:, 0] <= max(bound) + 1e-6).all()
         if partition == "voronoi":
             routed = model.partition.route(model.chain.apply(new)).indices
@@ -141,24 +141,24 @@ def test_no_more_new_rows_are_novel_than_nu(partition: str, tmp_path: Path) -> N
 
 
 def test_where_nothing_is_near_a_row_is_novel(tmp_path: Path) -> None:
-    """With a gamma so large that held-out values are 0, no level keeps the promise; a note says so."""
+    """With a gamma so large that held-out values are 0, no threshold keeps the promise; a note says so."""
     X = ring(60)
     write(tmp_path / "rows", X, np.ones(60))
     told = invoke("train", "-m", "one-class", "-g", "1e7", "-C", 1, tmp_path / "rows", tmp_path / "m.h5").stderr
     assert "more new rows than --nu 0.05 may be called novel in the only cell" in told
     with LocalModel(tmp_path / "m.h5") as model:
-        assert model.target.levels.tolist() == [1e-30]
+        assert model.target.thresholds.tolist() == [1e-30]
         assert (model.predict(ring(40, seed=3)) == -1.0).all()
 
 
 def test_a_factor_on_all_weights_changes_nothing(tmp_path: Path) -> None:
     X, config = ring(120), TrainingConfig(OneClassSVM(gamma=(2.0,)), "none", folds=3, scale="none")
-    weight, levels = np.random.default_rng(2).integers(1, 4, 120).astype(float), []
+    weight, thresholds = np.random.default_rng(2).integers(1, 4, 120).astype(float), []
     for factor in (1.0, 8.0):
         train(Dataset(X.copy(), np.ones(120), weight=factor * weight), config, tmp_path / "m.h5", force=True)
         with LocalModel(tmp_path / "m.h5") as model:
-            levels.append(float(model.target.levels[0]))
-    assert levels[0] == pytest.approx(levels[1], rel=1e-5) and levels[0] > 0.0
+            thresholds.append(float(model.target.thresholds[0]))
+    assert thresholds[0] == pytest.approx(thresholds[1], rel=1e-5) and thresholds[0] > 0.0
 
 
 # --- commands
@@ -198,7 +198,7 @@ def test_labels_of_the_training_file_say_nothing(files: Path, tmp_path: Path) ->
 
 def test_a_model_is_described(files: Path) -> None:
     facts = json.loads(invoke("inspect", "--json", files / "m.h5").stdout)
-    assert facts["calibration"] is None and 0.0 < facts["levels"]["median"] < 1.0
+    assert facts["calibration"] is None and 0.0 < facts["thresholds"]["median"] < 1.0
     assert "up to which rows are novel" in invoke("inspect", files / "m.h5").stdout
 
 
@@ -237,7 +237,7 @@ def test_what_a_model_does_not_have_is_refused(files: Path) -> None:
     for option in (("-b", 1), ("--coverage", 0.9)):
         done = invoke("predict", *option, files / "test", files / "m.h5", code=2)
         assert "finds novelties" in done.stderr.splitlines()[-1]
-    assert "one-class has a level" in invoke("train", "-m", "one-class", "--offset", files / "train", code=2).stderr
+    assert "one-class has a threshold" in invoke("train", "-m", "one-class", "--offset", files / "train", code=2).stderr
 
 
 # --- the estimator

@@ -45,7 +45,7 @@ def describe(model: Model) -> dict[str, Any]:
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
         "calibration": Calibration.from_state(arrays).describe() if kind == KIND else None,
-        "levels": spread(arrays["level"].tolist()) if "level" in arrays else None,
+        "thresholds": spread(arrays["threshold"].tolist()) if "threshold" in arrays else None,
     }
 
 
@@ -131,7 +131,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
             values_text(config["values"])
             if "values" in config
             else "of one kind"
-            if facts["levels"]
+            if facts["thresholds"]
             else labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
             + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
         ),
@@ -139,8 +139,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     ]
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
-    if facts["levels"]:
-        lines.append(("levels", f"{spread_text(facts['levels'])}, up to which rows are novel"))
+    if facts["thresholds"]:
+        lines.append(("thresholds", f"{spread_text(facts['thresholds'])}, up to which rows are novel"))
     return table_text(lines + (_model_lines(models) if models else []))
 
 
@@ -151,7 +151,7 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        what = "probabilities" if facts["calibration"] else "levels" if facts["levels"] else ""
+        what = "probabilities" if facts["calibration"] else "thresholds" if facts["thresholds"] else ""
         return "none (one point)" + (f", {config['folds']} folds for the {what}" if what else "")
     return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"
 

@@ -35,7 +35,7 @@ class LocalDetector(OutlierMixin, LocalEstimator):  # type: ignore[misc]
         return np.asarray(self._answers(X, LocalModel.predict), np.int64)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values (n,) float64: f less the level of the row's cell; above 0 a row is of the kind that was learned."""
+        """Values (n,) float64: f less the threshold of the row's cell; above 0 a row is of the learned kind."""
         return np.asarray(self._answers(X, LocalModel.decision_function)[:, 0])
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ class LocalDetector(OutlierMixin, LocalEstimator):  # type: ignore[misc]
 
     @property
     def offset_(self) -> float:
-        """The level, of several cells in the mean: decision_function is score_samples less this."""
+        """The threshold, of several cells in the mean: decision_function is score_samples less this."""
         return self._attribute(_mean_level)
 
     def _check_answers(self, y: NDArray[Any]) -> None:
@@ -62,4 +62,4 @@ class LocalOneClass(LocalDetector):
 
 def _mean_level(model: LocalModel) -> float:
     assert isinstance(model.target, Novelty), "the method says so"
-    return float(model.target.levels.mean())
+    return float(model.target.thresholds.mean())

@@ -51,7 +51,7 @@ classes_ : (classes,)
 """
 OFFSET_TEXT = """\
 offset_ : float
-    The level, of several cells in the mean: decision_function(X) is score_samples(X) - offset_.
+    The threshold, of several cells in the mean: decision_function(X) is score_samples(X) - offset_.
 """
 OF_CLASSES = ("multiclass", "class_weight", "probability", "decision_function_shape")
 CLASSES = Kind(False, "label", about=CLASSES_TEXT)

@@ -39,7 +39,7 @@ from localsvm.store.model import ModelContent, State, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
-from localsvm.targets.novelty import Novelty, levels_of, state_of
+from localsvm.targets.novelty import Novelty, state_of, thresholds_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -169,8 +169,8 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
 def _promised(
     prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer
 ) -> tuple[Coverage | None, State | None]:
-    """What promises a share of new rows, by held-out values: the margins of a coverage, and levels of novelties."""
-    return _covered(prepared, trained, journal), _levels(prepared, trained, journal, observer)
+    """What promises a share of new rows, by held-out values: the margins of a coverage, and thresholds of novelties."""
+    return _covered(prepared, trained, journal), _thresholds(prepared, trained, journal, observer)
 
 
 def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Coverage | None:
@@ -182,17 +182,17 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
     return Coverage.of(scores, prepared.config.coverage, weight / repeats)
 
 
-def _levels(prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer) -> State | None:
-    """Levels of f, up to which rows are novel, as the model keeps them; None where there are classes or values."""
+def _thresholds(prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer) -> State | None:
+    """Thresholds of f, up to which rows are novel, as the model keeps them; None where there are classes or values."""
     if not isinstance(prepared.target, Novelty):
         return None
     nu = prepared.target.nu
-    levels, broken = levels_of(trained.held(journal), nu)
+    thresholds, broken = thresholds_of(trained.held(journal), nu)
     if broken:
-        many = f"{broken:,} of {len(levels):,} cells" if len(levels) > 1 else "the only cell"
+        many = f"{broken:,} of {len(thresholds):,} cells" if len(thresholds) > 1 else "the only cell"
         what = f"more new rows than {opt.nu(nu)} may be called novel in {many}"
         observer.note(f"{what}, by too few rows or a large {opt.gamma}; give more rows, or a larger {opt.nu}")
-    return state_of(levels)
+    return state_of(thresholds)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -342,14 +342,14 @@ def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
     learned: tuple[Calibration | None, Coverage | None, State | None], force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage, levels = learned
+    calibration, coverage, thresholds = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
-        calibration=calibration.kept if calibration else levels,
+        calibration=calibration.kept if calibration else thresholds,
         coverage=(KIND, coverage.state()) if coverage else None,
         run=key,
     )

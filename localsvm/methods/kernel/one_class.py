@@ -3,8 +3,8 @@
 On n rows: min 1/2 |f|^2 + C sum_i w_i max(0, 1 - f(x_i)) over the RKHS of the kernel, the hinge loss with all labels 1.
 Its solution, divided by the sum of its coefficients, is that of the one-class SVM (Schoelkopf, Platt, Shawe-Taylor,
 Smola and Williamson 2001) whose nu is this sum over C n: a small C gives a kernel density, a large one the outline of
-all rows. Here gamma and C are chosen by held-out rows, and so is the level below which a row is novel: nu is the share
-of new rows that is called novel by mistake (localsvm/targets/novelty.py).
+all rows. Here gamma and C are chosen by held-out rows, and so is the threshold up to which a row is novel: nu is the
+share of new rows that is called novel by mistake (localsvm/targets/novelty.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class OneClassSVM(KernelMethod):
         if not 0.0 < self.nu < 1.0:
             raise OptionError(f"{opt.nu} must be a number between 0 and 1, as 0.05, not {self.nu:g}")
         if self.offset:
-            raise OptionError(f"{opt.offset(True)} is for classes: one-class has a level in its place; leave it out")
+            raise OptionError(
+                f"{opt.offset(True)} is for classes: one-class has a threshold in its place; leave it out"
+            )
 
     @property
     def false_alarms(self) -> float | None:
@@ -53,7 +55,7 @@ class OneClassSVM(KernelMethod):
         return self.nu
 
     def default_select(self, n_classes: int) -> str:
-        """Choice of the fold models, as the level is one of their values."""
+        """Choice of the fold models, as the threshold is one of their values."""
         return "vote"
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:

@@ -204,7 +204,7 @@ class WorkUnit:
             if scores is not None:
                 scores = selection.complete(scores, inputs.search)
                 scores = selection.sharpened(scores) if inputs.sharp else scores
-            # of one point the model is the same with and without -b 1; a level is one of fold models
+            # of one point the model is the same with and without -b 1; a threshold is of fold models
             chosen = scores if grid.n_points > 1 or cell.target.false_alarms is not None else None
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)

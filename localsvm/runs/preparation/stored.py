@@ -52,7 +52,7 @@ CALIBRATION_PIECES = {
 }
 
 
-LEVEL_PIECES = {"level": floats64("cells")}
+THRESHOLD_PIECES = {"threshold": floats64("cells")}
 COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
 
 
@@ -156,15 +156,15 @@ def calibration_of(model: Model, problems: int) -> Calibration | None:
 
 
 def target_of(model: Model, config: TrainingConfig) -> Target:
-    """What the labels of a model mean, with the levels of its cells where it finds novelties."""
+    """What the labels of a model mean, with the thresholds of its cells where it finds novelties."""
     target = config.target(observed_of(model))
     kind, arrays = model.calibration or ("", {})
     if isinstance(target, Novelty) != (kind == novelty.KIND):
         raise Unsound("/calibration does not fit the method")
     if not isinstance(target, Novelty):
         return target
-    check("/calibration", LEVEL_PIECES, arrays, {"cells": model.n_cells})
-    return replace(target, levels=arrays["level"])
+    check("/calibration", THRESHOLD_PIECES, arrays, {"cells": model.n_cells})
+    return replace(target, thresholds=arrays["threshold"])
 
 
 def coverage_of(model: Model) -> Coverage | None:
