@@ -55,8 +55,8 @@ ABOUT = """\
 
 Written by `make reproduce-novelties DATA=...` (`scripts/reproduce/novelties.py`) from `novelties.jsonl`, on {machines}.
 A detector learns training rows of the largest class of a set (*but one*: of all classes but the smallest), {most} at
-most, and is asked about all test rows. It may call a share of {nu:g} of new rows of these classes novel. Means of
-{seeds} draws of rows and seeds.
+most, and is asked about all test rows. A share of {nu:g} of new rows of these classes may be called novel. All
+figures are means of {seeds} runs, with other rows and seeds.
 
 - **AUC**: how well the values tell test rows of the other classes from those of the classes that were learned, in per
   cent. The best of a set is in bold.
@@ -67,7 +67,8 @@ most, and is asked about all test rows. It may call a share of {nu:g} of new row
 
 `lsvm-train -m one-class --nu {nu:g}` chooses gamma and C in each cell by training rows alone. OneClassSVM has
 `gamma="scale"` and IsolationForest `contamination={nu:g}`, both after a StandardScaler; all else is at its default. The
-test rows of pendigits are of other writers, and so no share of them is promised.
+test rows of pendigits are of other writers, so nothing is promised about them. The class that is held out of `satimage
+but one` lies between others: no detector finds it.
 """
 
 
