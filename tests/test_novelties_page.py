@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from localsvm.data.writers.libsvm import write
 from reproduce import novelties
@@ -31,6 +32,7 @@ def test_rows_are_those_of_the_largest_class_or_of_all_but_the_smallest(tmp_path
     assert len(but_one.X) == 50 and but_one.normal.sum() == 100 and np.abs(but_one.X).max() < 6.0
 
 
+@pytest.mark.whole
 def test_each_method_gives_values_and_answers(tmp_path: Path) -> None:
     put(tmp_path, "three")
     options = SimpleNamespace(data=tmp_path, quick=True)
