@@ -11,7 +11,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-values reproduce-coverage reproduce-detection reproduce-held-out peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-values reproduce-coverage reproduce-detection reproduce-held-out reproduce-novelties peers bench bench-quick bench-linear bench-probabilities clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -188,6 +188,9 @@ reproduce-coverage: build peers ## TABLES=folder [DATA=folder] [QUICK=1] [COVERA
 reproduce-detection: build ## DATA=folder [QUICK=1] whether false alarms stay below their bound, into docs/results
 	@test -n "$(DATA)" || { echo "make reproduce-detection DATA=folder-of-the-data-sets" >&2; exit 2; }
 	$(BIN)/python scripts/reproduce/detection.py $(if $(QUICK),--quick) "$(DATA)"
+
+reproduce-novelties: build ## [DATA=folder] [QUICK=1] novelties that are found, beside scikit-learn's detectors, into docs/results
+	$(BIN)/python scripts/reproduce/novelties.py $(if $(QUICK),--quick) $(if $(DATA),"$(DATA)")
 
 reproduce-held-out: build ## TABLES=folder [QUICK=1] what the cross-validated error promises with groups and blocks, into docs/results
 	@test -n "$(TABLES)" || { echo "make reproduce-held-out TABLES=folder-of-the-tables" >&2; exit 2; }

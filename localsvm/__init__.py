@@ -1,6 +1,6 @@
 """Local support vector machines: cells, a small problem in each, hyper-parameters chosen cell by cell.
 
-from localsvm import L3SVMClassifier, LocalSVC, LocalSVR, load
+from localsvm import L3SVMClassifier, LocalOneClass, LocalSVC, LocalSVR, load
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import `load` or an estimator on demand, as the programs answer `--help` without scikit-learn."""
-    if name == "load" or name.endswith(("Classifier", "Regressor", "SVC", "SVR")):
+    if name == "load" or name.endswith(("Classifier", "Regressor", "SVC", "SVR", "OneClass")):
         return getattr(_estimators(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

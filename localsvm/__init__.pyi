@@ -6,6 +6,7 @@ from typing import Any
 
 from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier
+from localsvm.estimators.one_class import LocalDetector
 from localsvm.estimators.regressor import LocalRegressor
 
 __version__: str
@@ -489,6 +490,37 @@ class LinearSVMRegressor(LocalRegressor):
         scoring: str = ...,
         categorical_features: str | Sequence[Any] | None = ...,
         coverage: float | None = ...,
+        repeats: int | None = ...,
+        n_jobs: int | None = ...,
+        random_state: Any = ...,
+        verbose: bool = ...,
+        *,
+        C: float | str | Sequence[float] | None = ...,
+    ) -> None: ...
+
+class LocalOneClass(LocalDetector):
+    def __init__(
+        self,
+        kernel: str = ...,
+        gamma: float | str | Sequence[float] | None = ...,
+        cost: float | str | Sequence[float] | None = ...,
+        degree: int = ...,
+        coef0: float = ...,
+        offset: bool = ...,
+        tolerance: float = ...,
+        nu: float = ...,
+        partition: str | None = ...,
+        cell_size: int | None = ...,
+        coarse_size: int | None = ...,
+        effort: str = ...,
+        scale: str = ...,
+        metric: str | None = ...,
+        views: str = ...,
+        metric_file: str | None = ...,
+        folds: int | str = ...,
+        grid: str = ...,
+        select: str | None = ...,
+        categorical_features: str | Sequence[Any] | None = ...,
         repeats: int | None = ...,
         n_jobs: int | None = ...,
         random_state: Any = ...,

@@ -44,7 +44,8 @@ class Cells:
     """One cell, whose rows are mapped already."""
 
     def __init__(self, data: Dataset, method: Any) -> None:
-        config = TrainingConfig(method=method, partition="none", grid="full", multiclass="ava")
+        pairs = "ova" if method.false_alarms else "ava"
+        config = TrainingConfig(method=method, partition="none", grid="full", multiclass=pairs)
         divided = divide(data, config)
         self.trainer, self.shared = divided.trainer, divided.only
         cell = self.trainer.inputs(self.shared).cell((0,), self.shared.rows()[0], self.shared.fold_rows[0], 1.0)

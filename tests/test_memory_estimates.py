@@ -38,6 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "svm": KERNEL,
     "rbf": KERNEL,
     "lasvm": KERNEL,
+    "one-class": KERNEL,
     "l3-kernel": KERNEL | {"landmarks_count": [50]},
     "ml3": {"models": [4], "tolerance": 0.01},
     "svml": {"form": "diag"},
@@ -54,7 +55,7 @@ ROWS = {
     "svm-knn": {"dense": (6000, 100, 0), "sparse": (3000, 2000, 10), "wide": (600, 30_000, 60)},
     "mllkm": {"dense": (5000, 60, 0), "sparse": (1500, 1200, 10), "wide": (300, 10_000, 40)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
-    **dict.fromkeys(("svm", "rbf", "lasvm", "l3-kernel"), FEW),
+    **dict.fromkeys(("svm", "rbf", "lasvm", "one-class", "l3-kernel"), FEW),
     "mkl": FEW | {"sparse": (1200, 1000, 30)},
 }
 

@@ -172,7 +172,7 @@ def test_only_columns_that_lose_digits_have_an_origin() -> None:
 
 def test_methods_to_which_differences_count() -> None:
     counts = {name for name, method in methods().items() if method().shift_invariant}
-    assert counts == {"svm", "rbf", "lasvm", "svml", "svm-knn", "mllkm"}
+    assert counts == {"svm", "rbf", "lasvm", "one-class", "svml", "svm-knn", "mllkm"}
     for kernel, expected in (("laplacian", True), ("polynomial", False), ("linear", False)):
         assert methods()["svm"](kernel=kernel).shift_invariant == expected
     assert methods()["l3"](projection="rbf", gamma=(1.0,)).shift_invariant

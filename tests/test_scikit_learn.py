@@ -33,6 +33,7 @@ SMALL = {
     "GlobalSVMRegressor": {"gamma": 0.5, "cost": 10.0},
     "KernelL3SVMClassifier": {"clusters": 2, "gamma": 0.5, "cost": 10.0},
     "KernelSVMClassifier": {"gamma": 0.5, "cost": 10.0},
+    "LocalOneClass": {"gamma": 0.5, "cost": 0.1},
     "LocalSVC": {"gamma": 0.5, "cost": 10.0},
     "LocalSVR": {"gamma": 0.5, "cost": 10.0},
     "KMeansSVMClassifier": {"clusters": 2, "cost": 1.0},
@@ -75,7 +76,7 @@ def check(estimator: LocalEstimator, expected: Iterable[str] = COPIES, share: in
 
 @pytest.mark.parametrize(("first", "name"), list(enumerate(estimators.names())))
 def test_scikit_learns_own_checks(first: int, name: str) -> None:
-    check(small(name), share=1 if name in ("LocalSVC", "LocalSVR") else 4, first=first)
+    check(small(name), share=1 if name in ("LocalOneClass", "LocalSVC", "LocalSVR") else 4, first=first)
 
 
 @pytest.mark.parametrize(

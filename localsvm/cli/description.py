@@ -31,8 +31,9 @@ def describe(model: Model, detected: Detected | None = None) -> dict[str, Any]:
 
     detected : its front, where it has one.
     """
-    from localsvm.targets.probabilities import Calibration
+    from localsvm.targets.probabilities import KIND, Calibration
 
+    kind, arrays = model.calibration or ("", {})
     return {
         "file": os.fspath(model.path),
         "bytes": os.path.getsize(model.path),
@@ -48,8 +49,9 @@ def describe(model: Model, detected: Detected | None = None) -> dict[str, Any]:
         "cells": model.n_cells,
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
-        "calibration": None if model.calibration is None else Calibration.from_state(model.calibration[1]).describe(),
+        "calibration": Calibration.from_state(arrays).describe() if kind == KIND else None,
         "detection": None if detected is None else detected.describe(),
+        "thresholds": spread(arrays["threshold"].tolist()) if "threshold" in arrays else None,
     }
 
 
@@ -152,6 +154,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
             "labels",
             values_text(config["values"])
             if "values" in config
+            else "of one kind"
+            if facts["thresholds"]
             else labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
             + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
         ),
@@ -160,6 +164,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
     lines += front_lines(facts["detection"])
+    if facts["thresholds"]:
+        lines.append(("thresholds", f"{spread_text(facts['thresholds'])}, up to which rows are novel"))
     return table_text(lines + (_model_lines(models) if models else []))
 
 
@@ -170,7 +176,8 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        return "none (one point)" + (f", {config['folds']} folds for the probabilities" if facts["calibration"] else "")
+        what = "probabilities" if facts["calibration"] else "thresholds" if facts["thresholds"] else ""
+        return "none (one point)" + (f", {config['folds']} folds for the {what}" if what else "")
     return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"
 
 

@@ -272,6 +272,12 @@ def _check_asked(model: LocalModel, model_file: str, asked: Asked) -> None:
     if of_values and given:
         flag = "-b 1" if given[0] == "probability" else f"--{given[0].replace('_', '-')}"
         raise click.UsageError(f"{flag} is for classes, and {model_file} predicts values; leave it out.")
+    if model.target.novel_share is not None and (probability or coverage is not None):
+        flag, kept = (
+            "-b 1" if probability else "--coverage",
+            "leave it out; --decision-values has how far a row is inside",
+        )
+        raise click.UsageError(f"{flag} is for classes and values, and {model_file} finds novelties: {kept}.")
     if probability:
         model.calibrated()
     if coverage is not None:

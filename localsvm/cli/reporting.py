@@ -147,7 +147,9 @@ def features_text(features: int, width: int | None) -> str:
 def summary_text(summary: Summary, method: Method, model_file: str) -> str:
     """The summary at the end of a training run."""
     features = f"{features_text(summary.features, summary.width)} feature{'' if summary.width == 1 else 's'}"
-    if summary.values is None:
+    if summary.nu is not None:
+        labels = f"of one kind, of which up to {summary.nu:.3g} may be novel"
+    elif summary.values is None:
         labels = labels_text(summary.labels, summary.class_rows, names_of(summary.labels, summary.classes))
     else:
         labels = values_text(summary.values)
@@ -190,6 +192,8 @@ def _selection(summary: Summary) -> str:
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)
     mean = " of one repeat, in the mean" if apart else ""
+    if summary.nu is not None:
+        return f"cross-validated: {summary.cv_error:.2%} of made-up rows are not novel{mean}"
     if summary.score is not None:
         return f"{why}{loss_text(summary.score, summary.cv_error, summary.guessing)}{mean}"
     guessing = "" if summary.guessing is None else f" (guessing: {summary.guessing:.2%})"

@@ -1,6 +1,6 @@
-"""Estimators for scikit-learn: `LocalSVC`, `LocalSVR`, and those of each other method, made when first imported.
+"""Estimators for scikit-learn: `LocalSVC`, `LocalSVR`, `LocalOneClass`, and others, made when first imported.
 
-from localsvm import L3SVMClassifier, LocalSVC, LocalSVR
+from localsvm import L3SVMClassifier, LocalOneClass, LocalSVC, LocalSVR
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
+from localsvm.estimators.one_class import LocalOneClass
 from localsvm.estimators.parameters import parameters_of
 from localsvm.estimators.regressor import LocalRegressor, LocalSVR
 from localsvm.methods import methods, options_of
@@ -22,12 +23,12 @@ from localsvm.targets.loss_names import LEAST_SQUARES
 
 
 def names() -> list[str]:
-    """The classes of this module: `LocalSVC`, `LocalSVR`, a classifier for each method, regressors for some."""
-    return sorted({"LocalSVC", "LocalSVR", *_made()})
+    """The classes of this module: those with a name of their own, a classifier for each method, regressors for some."""
+    return sorted({"LocalOneClass", "LocalSVC", "LocalSVR", *_made()})
 
 
 def load(path: str | os.PathLike[str]) -> LocalEstimator:
-    """The fitted classifier or regressor of a model file, of `save` or of `lsvm-train`.
+    """The fitted estimator of a model file, of `save` or of `lsvm-train`.
 
     Its parameters are the options that the model was trained with; classes_ are those that it was fitted on, and the
     labels of the training file for a model of `lsvm-train`. There is no summary_.
@@ -38,13 +39,20 @@ def load(path: str | os.PathLike[str]) -> LocalEstimator:
     """
     content = Path(path).read_bytes() if Path(path).is_file() else b""
     with LocalModel(Path(path)) as model:  # names what is wrong with a file, and verifies it
-        estimator = _of_values(model) if model.target.score_of_values is not None else _of_classes(model)
+        estimator = _fitted(model)
         estimator.n_features_in_ = model.chain.width
         if model.table is not None:
             names = model.table.columns
             estimator.feature_names_in_, estimator.n_features_in_ = np.asarray(names, object), len(names)
     estimator._take(content)
     return estimator
+
+
+def _fitted(model: LocalModel) -> LocalEstimator:
+    """Estimator of what a model predicts, with its parameters."""
+    if model.target.novel_share is not None:
+        return LocalOneClass(**parameters_of(type(model.method), LocalOneClass.kind, dict(model.file.config), {}))
+    return _of_values(model) if model.target.score_of_values is not None else _of_classes(model)
 
 
 def _of_classes(model: LocalModel) -> LocalClassifier:
@@ -86,6 +94,8 @@ def _made() -> dict[str, tuple[type[LocalEstimator], type[Method]]]:
     """Bases and methods of the estimators that are made, by their names."""
     made: dict[str, tuple[type[LocalEstimator], type[Method]]] = {}
     for method in methods().values():
+        if method is LocalOneClass.method:
+            continue
         made[f"{method.__name__}Classifier"] = LocalClassifier, method
         losses = [field.metadata["choices"] for field in options_of(method) if field.name == "loss"]
         if method is not LocalSVR.method and any(LEAST_SQUARES in choices for choices in losses):

@@ -35,17 +35,28 @@ class Kind:
     label : what is predicted, where it has no name.
     without : parameters of COMMON that they do not have.
     defaults : of parameters that have another default than elsewhere.
+    about : text on attributes that all have not, for the documentation.
     """
 
     of_values: bool
     label: str
     without: tuple[str, ...] = ()
     defaults: tuple[tuple[str, Any], ...] = ()
+    about: str = ""
 
 
+CLASSES_TEXT = """\
+classes_ : (classes,)
+    The labels, ascending.
+"""
+OFFSET_TEXT = """\
+offset_ : float
+    The threshold, of several cells in the mean: decision_function(X) is score_samples(X) - offset_.
+"""
 OF_CLASSES = ("multiclass", "class_weight", "false_alarm", "probability", "decision_function_shape")
-CLASSES = Kind(False, "label")
+CLASSES = Kind(False, "label", about=CLASSES_TEXT)
 VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES), ("scoring", None)))
+ONE_KIND = Kind(False, "kind", (*OF_CLASSES, "scoring", "coverage"), about=OFFSET_TEXT)
 
 
 class ParameterError(OptionError, ValueError):
@@ -279,17 +290,13 @@ def about(method: type[Method], kind: Kind) -> str:
     for name, parameter in COMMON.items():
         if name in known:
             lines += [f"{name} : {parameter.kind}, default={known[name]!r}", *_indented(parameter.help)]
-    return "\n".join(lines) + "\n\n" + ATTRIBUTES.format(classes="" if kind.of_values else CLASSES_TEXT)
+    return "\n".join(lines) + "\n\n" + ATTRIBUTES.format(more=kind.about)
 
 
-CLASSES_TEXT = """\
-classes_ : (classes,)
-    The labels, ascending.
-"""
 ATTRIBUTES = """\
 Attributes
 ----------
-{classes}n_features_in_ : int
+{more}n_features_in_ : int
 best_params_ : list of dict
     What cross-validation chose in each cell; where there was no choice, what was given.
 n_support_ : (classes,) int64

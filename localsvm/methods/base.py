@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from localsvm.targets.base import Target
     from localsvm.targets.losses import Loss
 
-
 WHOLE = -1  # in place of a fold: no row is left out
 ALL = -1  # in place of a problem: all of them at once
 State: TypeAlias = "dict[str, NDArray[Any]]"  # the arrays of a cell that the model file keeps, by name
@@ -100,7 +99,7 @@ class System(ABC):
         Parameters
         ----------
         jobs, solutions : as `solve` was given and gave them.
-        out : (costs, problems, n) float64; only the places of the jobs' problems and held-out rows are written.
+        out : (costs, values, n) float64, see Target.n_values; only places of the jobs and held-out rows are written.
         """
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
@@ -154,10 +153,7 @@ class Predictor(Protocol):
     """Decision function of a saved cell. Several threads may call it; what a row gets depends on that row alone."""
 
     def decision_function(self, X: Examples) -> NDArray[np.float64]:
-        """Decision values (n, problems) float64 of scaled rows X (n, d).
-
-        They are as the target's `combine` makes them, or probabilities.
-        """
+        """Decision values (n, problems) float64 of scaled rows X (n, d), as `combine` makes them, or probabilities."""
 
 
 class Method(ABC):
@@ -217,6 +213,11 @@ class Method(ABC):
         return ()
 
     @property
+    def novel_share(self) -> float | None:
+        """Share of new rows that may be called novel, where the method learns rows of one kind; None elsewhere."""
+        return None
+
+    @property
     def shift_invariant(self) -> bool:
         """True where only differences of rows count: columns far from 0 may then be read from an origin."""
         return False
@@ -227,10 +228,7 @@ class Method(ABC):
         return f"scale the data ({opt.scale('std')}), bound C ({opt.cost}), or loosen the tolerance ({opt.tolerance})"
 
     def metrics(self, column: Callable[[str], NDArray[Any]], models: int) -> list[Metric]:
-        """Metrics that so many models measure distances by, where they learned them; otherwise none.
-
-        column: a file's arrays by name.
-        """
+        """Metrics that so many models learned to measure by, from a file's arrays by name; none where they did not."""
         return []
 
     def default_cell_size(self, rows: int) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-CENTRES, LANDMARKS, KERNELS, EPOCHS = 0, 1, 2, 3  # purposes
+CENTRES, LANDMARKS, KERNELS, EPOCHS, MADE_UP = 0, 1, 2, 3, 4  # purposes
 
 
 def stream(random: np.random.SeedSequence, which: int) -> np.random.Generator:

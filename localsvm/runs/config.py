@@ -27,6 +27,7 @@ from localsvm.targets.conformal import check_rows
 from localsvm.targets.detection import NPL, Detection, check_bound, rows_for, too_few, weights_for
 from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE
 from localsvm.targets.losses import Loss
+from localsvm.targets.novelty import Novelty
 from localsvm.targets.regression import Regression
 
 EFFORTS = ("low", "normal", "high")
@@ -117,6 +118,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         self._check_choices()
         self._check_values()
+        self._check_one_kind()
         self._check_numbers()
         self._check_detection()
         self._check_partition()
@@ -151,6 +153,11 @@ class TrainingConfig:
         return bool(self.method.value_losses)
 
     @property
+    def of_one_kind(self) -> bool:
+        """True where all rows are of one kind, and labels say nothing: the method says it."""
+        return self.method.novel_share is not None
+
+    @property
     def calibrates(self) -> bool:
         """True where the model has probabilities: they are asked for, or its sets of labels are made of them."""
         return self.probability or (self.coverage is not None and not self.of_values)
@@ -174,6 +181,22 @@ class TrainingConfig:
         for name, value in given.items():
             if self.of_values and value:
                 raise OptionError(f"{name} is for classes, and the loss is one of values; leave it out")
+
+    def _check_one_kind(self) -> None:
+        """Raise OptionError for options of classes beside a method of rows of one kind."""
+        given = {
+            opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
+            opt.probability(1): self.probability, opt.coverage: self.coverage, opt.force_classes: self.force_classes,
+            opt.scoring: self.scoring not in (None, ACCURACY), opt.multiclass("ava"): self.multiclass == "ava",
+        }  # fmt: skip
+        for name, value in given.items():
+            if self.of_one_kind and value:
+                raise OptionError(
+                    f"{name} does not go with {self.method.name}, whose rows are of one kind; leave it out"
+                )
+        if self.of_one_kind and self.metric_name not in (EUCLIDEAN, AUTO):
+            what = f"{opt.metric(self.metric)} is learned from labels, and {self.method.name} has none"
+            raise OptionError(f"{what}; give {opt.metric('none')}")
 
     def _check_numbers(self) -> None:
         if self.folds < 2:
@@ -331,6 +354,8 @@ class TrainingConfig:
 
     def target(self, observed: Observed) -> Target:
         """What the labels mean."""
+        if self.method.novel_share is not None:
+            return Novelty(nu=self.method.novel_share)
         if observed.values is not None:
             losses, tail = self.method.value_losses, (1.0 - (self.coverage or 0.0)) / 2.0
             ends = (Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail)) if self.coverage else ()
@@ -366,6 +391,8 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         if largest > LARGEST_VALUE or observed.values.deviation < 1.0 / LARGEST_VALUE:
             what = f"values up to {largest:g} with a deviation of {observed.values.deviation:g} cannot be squared"
             raise DataError(f"{_where(name)}{what}; give them in another unit")
+        return
+    if config.of_one_kind:
         return
     if len(labels) < 2:
         raise DataError(

@@ -30,9 +30,9 @@ from localsvm.runs.preparation.stored import (
     calibration_of,
     coverage_of,
     front_of,
-    observed_of,
     options_of,
     stored_chain,
+    target_of,
 )
 from localsvm.store.container import AnyPath
 from localsvm.store.model import CellCheck, Model, load_model
@@ -126,7 +126,7 @@ class LocalModel:
         if self.members is not None and any(config.method.measuring(d).distance != d for d in self.members.distances):
             raise Unsound("/@config: the kernel does not measure as the members do")
         self._width, self._repeat = mapped, _repeats(self.partition.cells_by_repeat)
-        self.target = config.target(observed_of(file))
+        self.target = target_of(file, config)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.coverage = coverage_of(file)
         self.detected = front_of(file, config, self.target)
@@ -347,7 +347,9 @@ class LocalModel:
         key = cell, calibration is not None
         if key not in self._cache:
             state = self.file.cell(cell)
-            target: Target = self.target if calibration is None else calibration.in_cell(self.classes, cell)
+            target: Target = self.target.in_cell(cell)
+            if calibration is not None:
+                target = calibration.in_cell(self.classes, cell)
             method = self.method
             if self.members is not None:
                 method = method.measuring(self.members.distance(int(self._repeat[cell])))
@@ -476,7 +478,7 @@ class Score:
 
     def add(self, block: Predicted) -> None:
         """Count a block."""
-        labelled = ~np.isnan(block.y)  # rows of a table may have no label
+        labelled = self.target.comparable(block.y)
         y, decided = block.y[labelled], block.labels[labelled]
         self.right += int((decided == y).sum())
         self.total += len(y)

@@ -43,6 +43,8 @@ class Summary:
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
     detection : the front of several weights, and what was chosen of it (`Detected.describe`), None for other classes.
+    nu : share of new rows that may be called novel, where all rows are of one kind; then `cv_error` is the share of
+        made-up rows that are called normal. Else None.
     """
 
     rows: int
@@ -72,6 +74,7 @@ class Summary:
     values: dict[str, float] | None = None
     score: str | None = None
     detection: dict[str, Any] | None = None
+    nu: float | None = None
 
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
@@ -159,6 +162,22 @@ class TrainedCells:
     by_coarse: Sequence[int] | None = None
 
 
+def _of_rows(rows: TrainingRows) -> dict[str, Any]:
+    """Fields of a summary about the rows."""
+    return {
+        "rows": rows.observed.rows,
+        "features": rows.features,
+        "width": rows.width,
+        "labels": [float(v) for v in rows.observed.labels],
+        "class_rows": list(rows.observed.class_rows),
+        "values": None if rows.observed.values is None else asdict(rows.observed.values),
+        "score": rows.target.score_of_values,
+        "nu": rows.target.novel_share,
+        "classes": rows.classes,
+        "guessing": rows.guessing,
+    }
+
+
 def summarise(
     rows: TrainingRows, cells: TrainedCells, seconds: dict[str, float], *, calibration: Calibration | None = None,
     metric: dict[str, Any] | None = None, progressive: bool = False,
@@ -173,15 +192,7 @@ def summarise(
     """
     reports = cells.reports
     return Summary(
-        rows=rows.observed.rows,
-        features=rows.features,
-        width=rows.width,
-        labels=[float(v) for v in rows.observed.labels],
-        class_rows=list(rows.observed.class_rows),
-        values=None if rows.observed.values is None else asdict(rows.observed.values),
-        score=rows.target.score_of_values,
-        classes=rows.classes,
-        guessing=rows.guessing,
+        **_of_rows(rows),
         partition=cells.partition,
         cells=len(cells.sizes),
         cell_rows=size_spread(cells.sizes),

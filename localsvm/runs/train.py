@@ -36,12 +36,13 @@ from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, report_st
 from localsvm.selection.cross_validation import Scores
 from localsvm.store.container_writing import creation_time
 from localsvm.store.journal import Journal, journal_path, open_journal
-from localsvm.store.model import ModelContent, load_model, write_model
+from localsvm.store.model import ModelContent, State, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
 from localsvm.targets.detection import KIND as FRONT
 from localsvm.targets.detection import Detected, Detection, Front
+from localsvm.targets.novelty import Novelty, state_of, thresholds_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
@@ -85,7 +86,7 @@ def train(
         _tell_rare(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
-            learned = _learned(prepared, trained, journal, clock)
+            learned = _learned(prepared, trained, journal, clock, resources.observer)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
                 _write(output, prepared, journal, trained, learned, force, key[0])
@@ -164,11 +165,16 @@ class Learned(NamedTuple):
     calibration: Calibration | None
     coverage: Coverage | None
     detection: Detected | None
+    thresholds: State | None
 
 
-def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Learned:
-    calibration = _calibrated(prepared, trained, journal, clock)
-    return Learned(calibration, _covered(prepared, trained, journal), _detected(prepared, trained, journal))
+def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock, observer: Observer) -> Learned:
+    return Learned(
+        _calibrated(prepared, trained, journal, clock),
+        _covered(prepared, trained, journal),
+        _detected(prepared, trained, journal),
+        _thresholds(prepared, trained, journal, observer),
+    )
 
 
 def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock) -> Calibration | None:
@@ -197,6 +203,19 @@ def _detected(prepared: PreparedRun, trained: Trained, journal: Journal) -> Dete
         return None
     front = Front.of(target, trained.held(journal), len(prepared.cells.names_by_repeat(trained.names)))
     return Detected.of(target, front, prepared.config.false_alarm)
+
+
+def _thresholds(prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer) -> State | None:
+    """Thresholds of f, up to which rows are novel, as the model keeps them; None where there are classes or values."""
+    if not isinstance(prepared.target, Novelty):
+        return None
+    nu = prepared.target.nu
+    thresholds, broken = thresholds_of(trained.held(journal), nu)
+    if broken:
+        many = f"{broken:,} of {len(thresholds):,} cells" if len(thresholds) > 1 else "the only cell"
+        what = f"more new rows than {opt.nu(nu)} may be called novel in {many}"
+        observer.note(f"{what}, by too few rows or a large {opt.gamma}; give more rows, or a larger {opt.nu}")
+    return state_of(thresholds)
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:
@@ -351,14 +370,14 @@ def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
     learned: Learned, force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage, detection = learned
+    calibration, coverage, detection, thresholds = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
         **prepared.chain.state(),
         partition=(trained.partition.name, trained.partition.state()),
         report=report_state(unpack(journal[trained.names[0]]).names, trained.reports),
-        calibration=("sigmoids", calibration.state()) if calibration else None,
+        calibration=calibration.kept if calibration else thresholds,
         coverage=(KIND, coverage.state()) if coverage else None,
         front=(FRONT, detection.front.state()) if detection else None,
         run=key,

@@ -44,7 +44,7 @@ class Kept(NamedTuple):
     Attributes
     ----------
     starts : one a job, for the final solutions; empty where these begin from nothing.
-    values : (problems, n) float64 held-out values, None where they were not held in memory.
+    values : (values, n) float64 held-out values (Target.n_values), None where they were not held in memory.
     wrong : (parts,) float64 weight that is decided wrongly, see Target.wrong.
     """
 
@@ -358,7 +358,7 @@ class CellPath:
         """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
         cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
         self._values = np.empty(0)  # frees those of the costs before
-        self._values = np.empty((last - first, cell.target.n_problems, len(cell.y)))
+        self._values = np.empty((last - first, cell.target.n_values, len(cell.y)))
         self._first = first
         for system, places in self._systems:
             mine = [jobs[i] for i in places]

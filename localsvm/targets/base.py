@@ -69,6 +69,11 @@ class Target(ABC):
         return self.n_problems
 
     @property
+    def n_values(self) -> int:
+        """Number of values that a held-out row has: those of the problems, then more that points are compared by."""
+        return self.n_problems
+
+    @property
     def choices(self) -> int:
         """Number of points of a grid that are chosen: 1 for all problems together, or one for each of them."""
         return 1
@@ -81,6 +86,14 @@ class Target(ABC):
     @abstractmethod
     def largest_part(self, class_rows: Sequence[int]) -> int:
         """Rows of the largest problem that leaves rows out, 0 where none does; class_rows: those of each class."""
+
+    def is_solved(self, low: float, high: float) -> bool:
+        """True where a problem has to be solved whose rows learn values from low to high; else these are the answer."""
+        return low < 0.0 < high
+
+    def in_cell(self, cell: int) -> Target:
+        """The target with what answers of the cell of this number need."""
+        return self
 
     @abstractmethod
     def encode(self, y: Values) -> Values:
@@ -96,6 +109,11 @@ class Target(ABC):
     @property
     def score_of_values(self) -> str | None:
         """Name of the score of values; None for classes."""
+        return None
+
+    @property
+    def novel_share(self) -> float | None:
+        """Share of new rows that may be called novel, where all rows are of one kind; None elsewhere."""
         return None
 
     def guessing(self, observed: Observed) -> float | None:

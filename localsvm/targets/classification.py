@@ -87,6 +87,10 @@ class Classification(Target):
             targets[codes == positive, p] = 1.0
         return targets
 
+    def comparable(self, y: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Mask (n,) of the labels of a file that answers are compared with; nan is none."""
+        return ~np.isnan(y)
+
     def vote(self, votes: NDArray[np.float64], problem: int, decisions: NDArray[np.float64]) -> None:
         """Add to the votes what one problem says.
 

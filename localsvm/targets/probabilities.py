@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from localsvm.targets.base import Values
 from localsvm.targets.classification import Classification
 
+KIND = "sigmoids"
 SMALLEST = 1e-9  # a probability of a problem or class before the powers, so that its logarithm is finite
 SMALLEST_OF_PAIR = 1e-7  # as in LIBSVM
 COUPLED_FLOATS = 1 << 20  # of the matrices of coupling that are in memory together
@@ -46,6 +47,11 @@ class Calibration:
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that the model file keeps."""
         return {"sigmoids": self.sigmoids, "curve": self.curve, "powers": self.powers}
+
+    @property
+    def kept(self) -> tuple[str, dict[str, NDArray[Any]]]:
+        """Its kind and arrays, as the model file keeps them."""
+        return KIND, self.state()
 
     def describe(self) -> dict[str, Any]:
         """Entries of a summary about it, as JSON can hold them."""

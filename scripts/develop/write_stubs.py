@@ -24,6 +24,7 @@ from typing import Any
 
 from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier
+from localsvm.estimators.one_class import LocalDetector
 from localsvm.estimators.regressor import LocalRegressor
 
 __version__: str
@@ -46,7 +47,7 @@ def written() -> str:
         made = getattr(estimators, name)
         method: type[Method] = made.method
         own = {field.name: field for field in method.__dataclass_fields__.values()}  # type: ignore[attr-defined]
-        base = "LocalRegressor" if made.kind.of_values else "LocalClassifier"
+        base = made.__mro__[1].__name__
         lines = [f"class {name}({base}):", "    def __init__(", "        self,"]
         for parameter in defaults(method, made.kind):
             if parameter in COMMON:

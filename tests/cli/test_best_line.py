@@ -32,7 +32,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "mtl": ("-K", "2", "--shrinkage", "0.1", "--groups", "1", "--coupling", "1,10"),
     "mlsvm": ("-K", "1,2", "--shrinkage", "0.1", "--start", "4,5"),
 }
-RUNS = [(name, ("-g", "0.1,1") if name in ("svm", "rbf", "lasvm") else OPTIONS[name]) for name in sorted(methods())]
+KERNEL = ("svm", "rbf", "lasvm", "one-class")
+RUNS = [(name, ("-g", "0.1,1") if name in KERNEL else OPTIONS[name]) for name in sorted(methods())]
 RUNS += [
     ("svm", ("-t", "linear", "-P", "voronoi", "-c", "2000", "--scale", "minmax")),
     ("svm", ("-w", "-1", "2.5", "-w1", "3", "--offset", "-e", "0.01")),

@@ -172,7 +172,7 @@ def test_options_are_in_groups() -> None:
     parts = dict(zip(titles, re.split(r"^\w.*:$", text, flags=re.MULTILINE)[1:], strict=True))
     places = {"--scale": "Data", "-P": "Partition", "-m": "Method", "-C": "Method", "-v": "Selection"}
     places |= {"-g": "Kernel methods", "-t": "Kernel methods", "-s": "Linear methods", "--lambda": "Single methods"}
-    places |= {"--loss": "Method", "--quantile": "Kernel methods", "--coverage": "Selection"}
+    places |= {"--loss": "Method", "--quantile": "Method", "--coverage": "Selection"}
     for flag, title in (places | {"-j": "Running", "--help": "Running"}).items():
         assert [name for name, part in parts.items() if re.search(rf"^  {flag}\b", part, re.MULTILINE)] == [title]
 

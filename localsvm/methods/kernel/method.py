@@ -61,8 +61,8 @@ class KernelMethod(Method):
         f"value, a list or a range, written as for {opt.cost}. A width w of liquidSVM is gamma = 1/w^2.",
     )
     cost: tuple[float, ...] = cost_option()
-    degree: int = option(3, "--degree", help="Degree of the polynomial kernel.")
-    coef0: float = option(0.0, "--coef0", help="Constant of the polynomial kernel.")
+    degree: int = option(3, "--degree", help="Polynomial degree.")
+    coef0: float = option(0.0, "--coef0", help="Polynomial constant.")
     offset: bool = option(
         False, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )

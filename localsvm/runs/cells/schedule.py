@@ -115,7 +115,8 @@ class CellTrainer:
         self.config, self._cells, self._measured = config, cells, measured
         self.observed, self.fit = observed, fit
         self.target = config.target(observed)
-        self.sharp = config.probability or config.coverage is not None or config.detects
+        asked = config.probability, config.coverage is not None, config.detects, config.of_one_kind
+        self.sharp = any(asked)
         self.holds = self.sharp or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:

@@ -204,7 +204,8 @@ class WorkUnit:
             if scores is not None:
                 scores = selection.complete(scores, inputs.search)
                 scores = selection.sharpened(scores) if inputs.sharp else scores
-            chosen = scores if grid.n_points > 1 else None  # of one point the model is the same with and without -b 1
+            # of one point the model is the same with and without -b 1; a threshold is of fold models
+            chosen = scores if grid.n_points > 1 or cell.target.novel_share is not None else None
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 

@@ -42,7 +42,8 @@ def engine_of_table(
     ------
     DataError, RunError : as of `TrainingTable.look`; the workers do not see the file.
     """
-    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, config.of_values)
+    kinds = config.of_values, config.of_one_kind
+    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, *kinds)
     table.look(jobs, keep=False)
     parts, encoder = table.parts(part_bytes([path], cluster.cores)), table.encoder
     of_labels = [_only(part, encoder.label) for part in parts]

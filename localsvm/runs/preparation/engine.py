@@ -54,7 +54,8 @@ def _engine_of_table(
     path: str, options: TableOptions, config: TrainingConfig, asked: bool, note: Callable[[str], None],
     weights: str | Path | None, groups: str | Path | None, jobs: int, budget: Budget,
 ) -> Engine:  # fmt: skip
-    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, config.of_values)
+    kinds = config.of_values, config.of_one_kind
+    table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, *kinds)
     if asked:
         table.look(jobs, budget, keep=False, weights=weights, groups=groups)
         return Disk(table, budget=budget)

@@ -61,6 +61,7 @@ from localsvm.runs.progress import Clock, Observer
 from localsvm.store.container import checked
 from localsvm.store.model import PartitionFile, load_partition
 from localsvm.targets.base import Observed, Target, ValueRange
+from localsvm.targets.novelty import NORMAL
 from localsvm.threads import Threads
 
 REGIONS_FROM = int(MOST_LEARN / LEARN_SHARE)  # rows: with more, regions of them choose a geometry
@@ -119,7 +120,8 @@ class PreparedRun:
     def as_dict(self) -> dict[str, Any]:
         """Facts about the training data that prediction needs."""
         known = self.chain.as_dict() | {"partition": self.cells.partition.name, "weighted": self.head.weighted}
-        described = {"classes": self.head.classes, "table": self.head.table}
+        classes = None if self.config.of_one_kind else self.head.classes
+        described = {"classes": classes, "table": self.head.table}
         if self.observed.values is not None:
             described["values"] = asdict(self.observed.values)
         return known | self.measured.as_dict() | {name: value for name, value in described.items() if value}
@@ -249,6 +251,8 @@ class _Preparing:
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
         observed = (found_values if config.of_values else found_classes)(found["labels"])
+        if config.of_one_kind:
+            observed = Observed.of_classes(np.asarray([NORMAL]), [observed.rows])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
         ranked, drawn = samples.get("ranked"), samples.get("drawn")
         return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ from localsvm.store.metric_file import MetricFile
 from localsvm.store.model import Model, PartitionFile
 from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
+from localsvm.targets import novelty, probabilities
 from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.conformal import KIND, Coverage
 from localsvm.targets.detection import KIND as FRONT
 from localsvm.targets.detection import Detected, Detection, Front
+from localsvm.targets.novelty import Novelty
 from localsvm.targets.probabilities import Calibration
 
 # what a model's config says beside the options: the columns that occur, of how many; what the labels stand for;
@@ -44,7 +47,6 @@ KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str",
 KEPT |= {"coarse_size": "int", "views": "str"}
 KEPT |= KEPT_ABOUT
 KEPT_LATER = {"metric", "learned", "zero_based", "coarse_size", "views"}
-CALIBRATION = "sigmoids"  # the only kind
 CALIBRATION_PIECES = {
     "sigmoids": floats64("cells", "problems", 2),
     "curve": floats64("knots", 2),
@@ -57,6 +59,7 @@ FRONT_PIECES = {
     "false_alarms": floats64("places", low=0),
     "missed": floats64("places", low=0),
 }
+THRESHOLD_PIECES = {"threshold": floats64("cells")}
 COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
 
 
@@ -68,11 +71,13 @@ def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
     if config.partition != model.partition[0]:
         raise Unsound("/@config: the option partition is not that of /partition")
     check_coarse(config.coarse_size, model.partition[1])
-    least = 0 if config.of_values else 2
+    least = 0 if config.of_values else 1 if config.of_one_kind else 2
     check("", {"labels": floats64("classes", least=least)}, {"labels": model.labels}, {})
     classes = len(model.labels)
     if config.of_values != ("values" in model.config) or (config.of_values and classes):
         raise Unsound("/@config: the option loss does not fit the labels or values of the model")
+    if config.of_one_kind and model.labels.tolist() != [novelty.NORMAL]:
+        raise Unsound("/labels are not those of rows of one kind")
     if np.any(np.diff(model.labels) <= 0):
         raise Unsound("/labels do not ascend")
     if config.multiclass == "ava" and classes * (classes - 1) // 2 > size:
@@ -147,16 +152,28 @@ def check_coarse(coarse_size: int | None, partition: Mapping[str, Any]) -> None:
 
 def calibration_of(model: Model, problems: int) -> Calibration | None:
     """Calibration of a model, which makes probabilities of its decision values; None where it has none."""
-    if model.calibration is None:
+    if model.calibration is None or model.calibration[0] == novelty.KIND:
         return None
     kind, arrays = model.calibration
-    if kind != CALIBRATION:
+    if kind != probabilities.KIND:
         raise Unsound(f"/calibration@kind: no calibration of ours is called {kind!r}")
     check("/calibration", CALIBRATION_PIECES, arrays, {"cells": model.n_cells, "problems": problems})
     z, shift = arrays["curve"].T
     if np.any(np.diff(z) <= 0) or np.any(np.diff(z + shift) < -1e-9 * (1 + abs(z[1:]))):
         raise Unsound("/calibration/curve does not ascend")
     return Calibration.from_state(arrays)
+
+
+def target_of(model: Model, config: TrainingConfig) -> Target:
+    """What the labels of a model mean, with the thresholds of its cells where it finds novelties."""
+    target = config.target(observed_of(model))
+    kind, arrays = model.calibration or ("", {})
+    if isinstance(target, Novelty) != (kind == novelty.KIND):
+        raise Unsound("/calibration does not fit the method")
+    if not isinstance(target, Novelty):
+        return target
+    check("/calibration", THRESHOLD_PIECES, arrays, {"cells": model.n_cells})
+    return replace(target, thresholds=arrays["threshold"])
 
 
 def coverage_of(model: Model) -> Coverage | None:

@@ -99,7 +99,7 @@ class TrainingTable:
     seed, shifts : of the folds of target statistics; whether features may have origins.
     blocks : whether these folds are stretches of consecutive rows; else they are at random.
     note : called with messages on what was found.
-    of_values : whether values are predicted; else classes.
+    of_values, of_one_kind : whether values are predicted, or all rows are of one kind; else classes.
 
     Attributes
     ----------
@@ -111,13 +111,13 @@ class TrainingTable:
 
     def __init__(
         self, path: str, options: TableOptions, seed: int, shifts: bool, note: Callable[[str], None],
-        blocks: bool = False, of_values: bool = False,
+        blocks: bool = False, of_values: bool = False, of_one_kind: bool = False,
     ) -> None:  # fmt: skip
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
         self._seed, self._blocks = seed, blocks
         self._survey = Survey(seed)
         self._labels, self._groups = _Labels(), _Groups()
-        self._of_values = of_values
+        self._of_values, self._of_one_kind = of_values, of_one_kind
         self._held: list[Table] | None = None
         self._unlabelled, self._kept_rows = 0, list[NDArray[np.bool_]]()
         self.shift: Shift | None = None
@@ -193,7 +193,7 @@ class TrainingTable:
                     factors.append(self._weights(table, options.weight))
                 values = table.numbers[label] if self._of_values else None
                 codes = self._labels.add(table.levels[label]) if values is None else np.zeros(table.rows, np.int64)
-                self._survey.add(table, features, codes, group, values)
+                self._survey.add(table, features, codes * (not self._of_one_kind), group, values)
         self._settle(source.layout, label, features)
         return factors
 
@@ -205,7 +205,7 @@ class TrainingTable:
             self.labels, self.classes, codes = np.empty(0), None, np.zeros(1, np.int64)
         else:
             self.labels, self.classes = self._labels.settled(self.name, label)
-            codes = self._labels.classes
+            codes = self._labels.classes if not self._of_one_kind else np.zeros(1, np.int64)
         self.encoding = self._survey.encoding(
             features, codes, options.encode, options.dates, lambda name, why: silent.setdefault(why, []).append(name)
         )
@@ -225,7 +225,7 @@ class TrainingTable:
         known = None if self._of_values else self._labels.value
         self._encoder = RowEncoder(self.name, label, known, self.encoding, self._survey.folds)
         self.kept = description_of(self.encoding, layout, label, options.ids)
-        if not self._of_values:
+        if not (self._of_values or self._of_one_kind):
             self._tell_alone(label)
 
     def _tell_alone(self, label: str) -> None:

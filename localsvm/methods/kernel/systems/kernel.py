@@ -136,7 +136,7 @@ class BinaryRows:
         self._edges = np.searchsorted(self.folds, np.arange(cell.n_folds + 1)).tolist()
         low, high = self.y.min(initial=0.0), self.y.max(initial=0.0)
         # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
-        self.solved = low < 0.0 < high
+        self.solved = cell.target.is_solved(low, high)
         self.constant = 0.0 if self.solved else float(low + high)
 
     def pad(self, values: Floats) -> Floats:
