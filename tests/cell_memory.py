@@ -44,7 +44,7 @@ class Cells:
     """One cell, whose rows are mapped already."""
 
     def __init__(self, data: Dataset, method: Any) -> None:
-        pairs = "ova" if method.false_alarms else "ava"
+        pairs = "ova" if method.novel_share else "ava"
         config = TrainingConfig(method=method, partition="none", grid="full", multiclass=pairs)
         divided = divide(data, config)
         self.trainer, self.shared = divided.trainer, divided.only

@@ -199,7 +199,7 @@ def test_every_method_trains_in_coarse_cells(name: str, tmp_path: Path) -> None:
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.file.n_cells == summary.cells > 4
         test = data(300, seed=1)
-        truth = 1.0 if model.method.false_alarms else test.y
+        truth = 1.0 if model.method.novel_share else test.y
         assert (model.predict(test.X) == truth).mean() > 0.6
 
 

@@ -45,7 +45,7 @@ def check(path: Path, X: Examples, y: np.ndarray) -> None:
     """Check that the model gives each row a label of the data, or of a row of one kind, by a finite value."""
     with LocalModel(path) as model:
         values, labels = model.decision_function(copy(X)), model.predict(copy(X))
-        kinds = {-1.0, 1.0} if model.method.false_alarms else set(y)
+        kinds = {-1.0, 1.0} if model.method.novel_share else set(y)
     assert np.isfinite(values).all()
     assert set(labels) <= kinds
 

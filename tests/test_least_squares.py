@@ -219,7 +219,7 @@ def test_a_cell_without_a_matrix_is_solved_as_with_it(n: int) -> None:
     assert K.shape == (padded(n), padded(n))
     jobs, found = [Job(0, fold, np.asarray([0.1, 2.0, 30.0])) for fold in range(3)], []
     for matrix in (K, kernel_rows(cell, SMOOTH)):
-        system = ValueSystem(cell, matrix, SMOOTH, 1e-6, 0.0)
+        system = ValueSystem(cell, matrix, SMOOTH, 1e-6, cell.target.losses)
         paths = system.solve([job.at(0, 2) for job in jobs], [None] * 3, 1.0)
         more = system.solve([job.at(2, 3) for job in jobs], [path[-1] for path in paths], 1.0)
         paths = [[*path, *others] for path, others in zip(paths, more, strict=True)]
@@ -242,7 +242,7 @@ def test_held_out_values_are_those_of_refits() -> None:
     cell = cell_of_values(X, y, folds=4, weight=weight)
     K, costs = Gram(cell.X, Scratch()).matrix(ROUGH), np.asarray([0.05, 1.0, 20.0])
     wide, n = K[:120, :120].astype(np.float64), len(y)
-    system, jobs = ValueSystem(cell, K, ROUGH, 1e-7, 0.0), [Job(0, fold, costs) for fold in range(4)]
+    system, jobs = ValueSystem(cell, K, ROUGH, 1e-7, cell.target.losses), [Job(0, fold, costs) for fold in range(4)]
     values = np.full((3, 1, n), np.nan)
     system.held_out(jobs, system.solve(jobs, [None] * 4, 1.0), values)
     for fold in range(4):
@@ -261,7 +261,7 @@ def test_half_squares_of_twice_the_cost_have_the_same_values() -> None:
     found = []
     for loss, cost in ((Loss(LEAST_SQUARES), 3.0), (Loss(EXPECTILE, 0.5), 6.0)):
         cell = cell_of_values(X, y, folds=3, losses=(loss,))
-        system = ValueSystem(cell, Gram(cell.X, Scratch()).matrix(ROUGH, True), ROUGH, 1e-6, 0.0)
+        system = ValueSystem(cell, Gram(cell.X, Scratch()).matrix(ROUGH, True), ROUGH, 1e-6, cell.target.losses)
         jobs = [Job(0, fold, np.asarray([cost])) for fold in range(3)]
         values = np.full((1, 1, 100), np.nan)
         system.held_out(jobs, system.solve(jobs, [None] * 3, 1.0), values)

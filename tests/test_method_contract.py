@@ -161,7 +161,7 @@ def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path:
         train(Dataset(X.copy(), y), config, tmp_path / f"{jobs}.h5", Resources(jobs=jobs))
         with LocalModel(tmp_path / f"{jobs}.h5") as model:
             values.append(model.decision_function(X.copy()))
-            truth = 1.0 if model.method.false_alarms else y
+            truth = 1.0 if model.method.novel_share else y
             assert is_linear(line) or np.mean(model.predict(X.copy()) == truth) > 0.4
     assert_array_equal(*values)
 
@@ -190,7 +190,7 @@ def test_rows_far_from_the_origin_train(line: str, offset: float, tmp_path: Path
     far = (X + offset).astype(np.float32)
     summary = train(Dataset(far.copy(), y), TrainingConfig(method_of(line), folds=3, metric="none"), tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
-        kinds = {-1.0, 1.0} if model.method.false_alarms else set(y)
+        kinds = {-1.0, 1.0} if model.method.novel_share else set(y)
         assert np.isfinite(model.decision_function(far.copy())).all() and set(model.predict(far.copy())) <= kinds
     assert math.isfinite(summary.largest_gap)
 

@@ -89,7 +89,7 @@ class Novelty(Classification):
         """
         found = [self._accepted(f, made, weight) for f, made in values[:, :2]]
         wrong, tie = np.asarray(found).T
-        return wrong[:, None], tie
+        return wrong[:, None], tie[:, None]
 
     def _accepted(self, f: Values, made: Values, weight: Values) -> tuple[float, float]:
         threshold, total = threshold_of(f, weight, self.nu), float(weight.sum())
