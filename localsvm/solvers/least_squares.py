@@ -33,7 +33,7 @@ Singles = NDArray[np.float32]
 Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
 FEW_LANDMARKS, LANDMARKS = 128, 400  # at first, and where solutions have taken more than MANY_PASSES
 MANY_PASSES = 12
-MAX_PASSES = 1000
+MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only compared with others
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
 LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
@@ -137,7 +137,7 @@ class Landmarks:
 
 def solve(
     product: Product, systems: Systems, landmarks: Landmarks, tolerance: float,
-    known: Sequence[tuple[Singles, Singles]] = (),
+    known: Sequence[tuple[Singles, Singles]] = (), most: int = MAX_PASSES,
 ) -> Solved:  # fmt: skip
     """Solve all systems.
 
@@ -148,18 +148,19 @@ def solve(
     tolerance : of the gap, as a share of the loss.
     known : solutions of systems that differ by their ridges alone, (a, f) as in `Solved`; what is best of their span is
         where the search begins.
+    most : passes after which the best solution so far is taken.
     """
     out, some, least = Solved.none(systems), np.arange(len(systems.y)), np.full(len(systems.y), np.inf)
     a, f = _begun(systems, known)
     rho = systems.y - f * systems.mask - systems.ridge * a
     direction, size = np.zeros_like(a), np.ones(len(a))
-    for passes in range(MAX_PASSES + 1):
+    for passes in range(most + 1):
         left = _left(out, some, systems, (a, f, rho), least, tolerance)
         out.passes[some] = passes
         if len(left) < len(some):
             some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
             direction, size, least = direction[left], size[left], least[left]
-        if not len(some) or passes == MAX_PASSES:
+        if not len(some) or passes == most:
             break
         z = landmarks.apply(systems, rho)
         before, size = size, _dot(rho, z)

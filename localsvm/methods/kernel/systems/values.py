@@ -24,7 +24,7 @@ from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.boxes import Boxes, moved
-from localsvm.solvers.least_squares import Landmarks, Solved, Systems
+from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, Landmarks, Solved, Systems
 from localsvm.targets.loss_names import LEAST_SQUARES
 from localsvm.targets.losses import Loss
 
@@ -154,7 +154,8 @@ class ValueSystem(System):
         y = np.repeat([each.y for each in rows], count, axis=0)
         group = np.repeat([job.fold for job in jobs], count)
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
-        solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, self._known(starts, count))
+        most, known = MAX_PASSES if certified else SCORING_PASSES, self._known(starts, count)
+        solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, known, most)
         products = solved.f.astype(np.float64)
         if certified:
             solved, products = self._certified(systems, solved, tolerance)
