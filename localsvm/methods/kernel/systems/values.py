@@ -154,8 +154,8 @@ class ValueSystem(System):
         y = np.repeat([each.y for each in rows], count, axis=0)
         group = np.repeat([job.fold for job in jobs], count)
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
-        most, known = MAX_PASSES if certified else SCORING_PASSES, self._known(starts, count)
-        solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, known, most)
+        most, begun = MAX_PASSES if certified else SCORING_PASSES, self._known(starts, count)
+        solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, begun, most)
         products = solved.f.astype(np.float64)
         if certified:
             solved, products = self._certified(systems, solved, tolerance)
