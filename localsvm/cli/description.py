@@ -150,15 +150,7 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
             f"{features_text(config['features'], config.get('width'))}{from_0}, scaling {facts['scaling']}{ranks}",
         ),
         *_metric(facts, every),
-        (
-            "labels",
-            values_text(config["values"])
-            if "values" in config
-            else "of one kind"
-            if facts["thresholds"]
-            else labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes")))
-            + (f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""),
-        ),
+        ("labels", _labels(facts, config)),
         ("partition", _partition(facts, config)),
     ]
     if facts["calibration"]:
@@ -167,6 +159,16 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     if facts["thresholds"]:
         lines.append(("thresholds", f"{spread_text(facts['thresholds'])}, up to which rows are novel"))
     return table_text(lines + (_model_lines(models) if models else []))
+
+
+def _labels(facts: dict[str, Any], config: dict[str, Any]) -> str:
+    """Text on what is predicted."""
+    if "values" in config:
+        return values_text(config["values"])
+    if facts["thresholds"]:
+        return "of one kind"
+    several = f", {config['multiclass']}" if len(facts["labels"]) > 2 else ""
+    return labels_text(facts["labels"], name=names_of(facts["labels"], config.get("classes"))) + several
 
 
 def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:

@@ -15,13 +15,14 @@ from localsvm.features.scaling import CENTRED, MODES
 from localsvm.methods import default_method, method_from
 from localsvm.methods.base import Method
 from localsvm.methods.grids import LARGEST_COST
+from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
 from localsvm.representations.metric import AUTO, EUCLIDEAN, check_metric
 from localsvm.selection.search import SEARCHES
 from localsvm.store.options import SEEDS, Seed, check_options
 from localsvm.store.pieces import Unsound
 from localsvm.targets import classification, regression
-from localsvm.targets.base import Observed, Target
+from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.classification import ACCURACY, SCHEMES, TPR_TNR, Classification
 from localsvm.targets.conformal import check_rows
 from localsvm.targets.detection import NPL, Detection, check_bound, rows_for, too_few, weights_for
@@ -380,29 +381,35 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
     DataError : unless there are at least two labels, which can be classes, and those that -w names; or two values. And
         where there are too few rows for the coverage, even if all are held out.
     """
-    labels, rows = observed.labels, observed.rows
     if config.coverage is not None:
-        check_rows(rows * config.times, config.coverage)  # each repeat holds all rows out
+        check_rows(observed.rows * config.times, config.coverage)  # each repeat holds all rows out
     if observed.values is not None:
-        if not observed.values.low < observed.values.high:
-            what = f"all {rows} rows have the value {observed.values.low:g}"
-            raise DataError(f"{_where(name)}{what}; training needs at least two values")
-        largest = max(abs(observed.values.low), abs(observed.values.high))
-        if largest > LARGEST_VALUE or observed.values.deviation < 1.0 / LARGEST_VALUE:
-            what = f"values up to {largest:g} with a deviation of {observed.values.deviation:g} cannot be squared"
-            raise DataError(f"{_where(name)}{what}; give them in another unit")
-        return
-    if config.of_one_kind:
-        return
+        _check_range(observed.values, observed.rows, name)
+    elif not config.of_one_kind:
+        _check_classes(observed, config, name)
+
+
+def _check_range(values: ValueRange, rows: int, name: str) -> None:
+    if not values.low < values.high:
+        what = f"all {rows} rows have the value {values.low:g}"
+        raise DataError(f"{_where(name)}{what}; training needs at least two values")
+    largest = max(abs(values.low), abs(values.high))
+    if largest > LARGEST_VALUE or values.deviation < 1.0 / LARGEST_VALUE:
+        what = f"values up to {largest:g} with a deviation of {values.deviation:g} cannot be squared"
+        raise DataError(f"{_where(name)}{what}; give them in another unit")
+
+
+def _check_classes(observed: Observed, config: TrainingConfig, name: str) -> None:
+    labels = observed.labels
     if len(labels) < 2:
         raise DataError(
-            f"{_where(name)}all {rows} rows have the label {labels[0]:g}; training needs at least two classes"
+            f"{_where(name)}all {observed.rows} rows have the label {labels[0]:g}; training needs at least two classes"
         )
     if config.detects:
         _check_detected(observed, config)
     parts = labels[labels != np.floor(labels)]
     if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
-        method = "" if config.method.name in ("svm", "rbf") else f"{opt.method('svm')} "
+        method = "" if isinstance(config.method, ValueLosses) else f"{opt.method('svm')} "
         raise DataError(
             f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
             f"classes; predict values by {method}{opt.loss(LEAST_SQUARES)}, or if they are classes, give "
