@@ -71,6 +71,7 @@ def test_kernel_matrices(kernel: Kernel, double: bool) -> None:
     assert_array_equal(Gram(X, Scratch(), several=False).matrix(kernel, double)[:200, :200], several)
 
 
+@pytest.mark.whole
 def test_rows_far_from_zero_keep_their_distances() -> None:
     X, _ = hashed(60)
     X.data += 1000.0

@@ -38,6 +38,7 @@ from localsvm.runs.predict import LocalModel
 DENSE_ROWS = FOLDER / DENSE
 
 
+@pytest.mark.whole
 def test_labels_of_any_type_and_many_cells() -> None:
     X, y = make_moons(900, noise=0.25, random_state=0)
     names = np.asarray(["crescent", "moon"])[y]

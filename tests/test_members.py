@@ -246,6 +246,7 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
+@pytest.mark.whole
 def test_noise_has_one_geometry_or_chance_for_an_error(tmp_path: Path) -> None:
     rng, errors = np.random.default_rng(5), []
     for seed in range(4):
@@ -255,6 +256,7 @@ def test_noise_has_one_geometry_or_chance_for_an_error(tmp_path: Path) -> None:
     assert abs(np.mean(errors) - 0.5) < 0.08  # a standard error is .015 to .03
 
 
+@pytest.mark.whole
 def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path: Path) -> None:
     high = TrainingConfig(effort="high")
     summary = train(rows(), high, tmp_path / "m.h5")
@@ -279,6 +281,7 @@ def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path:
         assert train(wide, replace(high, **extra), tmp_path / "wide.h5", force=True).repeats == 6  # type: ignore[arg-type]
 
 
+@pytest.mark.whole
 def test_cross_validation_averages_members_as_training_does(tmp_path: Path) -> None:
     config = replace(CELLS, grid="full")
     summary, table = train(rows(900), config, tmp_path / "m.h5"), cross_validate(rows(900), config)
@@ -389,6 +392,7 @@ def test_jobs_and_a_resume_change_no_bit(probability: bool, tmp_path: Path) -> N
             assert (chances.argmax(axis=1) == rows(300, 4).y).mean() > 0.7
 
 
+@pytest.mark.whole
 def test_rows_on_disk_and_in_parts_give_the_same_bits(tmp_path: Path) -> None:
     data = rows(900)
     write(tmp_path / "rows", data.X, data.y)

@@ -69,6 +69,7 @@ def test_the_model_is_that_of_one_process(
     assert replace(distributed, seconds={}) == replace(summary, seconds={})
 
 
+@pytest.mark.whole
 @pytest.mark.fast(1)
 @pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress)])
 def test_compressed_files_are_their_text(cluster: SparkApplication, ending: str, packed: Any, tmp_path: Path) -> None:
@@ -122,6 +123,7 @@ def test_parquet_is_read_as_the_text_it_came_from(cluster: SparkApplication, how
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
+@pytest.mark.whole
 def test_parquet_of_other_columns_is_refused_in_a_line(cluster: SparkApplication, tmp_path: Path) -> None:
     from pyspark.sql import SparkSession
 

@@ -27,6 +27,7 @@ def brute(X: np.ndarray, Z: np.ndarray, k: int) -> np.ndarray:
     return np.argsort(D, axis=1, kind="stable")[:, :k]
 
 
+@pytest.mark.whole
 @pytest.mark.fast(1)
 @pytest.mark.parametrize("k", [1, 7, 60])
 @pytest.mark.parametrize("chunk", [64, 2048])

@@ -438,6 +438,7 @@ def test_the_method_decides_what_follows_selection() -> None:
     assert TrainingConfig(CostAlone(), select="vote").for_labels(two).select == "vote"
 
 
+@pytest.mark.whole
 @pytest.mark.fast(1)
 @pytest.mark.parametrize(
     "method", [CostAlone(), Several(gamma=(0.2, 0.5, 1.0, 2.0, 4.0))], ids=lambda m: type(m).__name__
