@@ -57,3 +57,9 @@ void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, co
 {
     ops->accumulate(a, b, kernel, coef, out);
 }
+
+void lsvm_symmetric_products(const struct lsvm_ops *ops, const float *k, int64_t n, int64_t first, int64_t last,
+                             const float *x, int64_t m, float *out)
+{
+    ops->symmetric_products(k, n, first, last, x, m, out);
+}

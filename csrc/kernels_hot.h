@@ -317,3 +317,55 @@ static void weighted_sums(const float *w, int64_t ldw, const float *xt, int64_t 
         }
     }
 }
+
+enum { BLOCK_ROWS = LSVM_PAD, TILE_COLUMNS = 1024, GROUP_ROWS = 4 };
+
+static inline float total_f32(vfloat v)
+{
+    float sum = 0.0f;
+    for (int l = 0; l < LSVM_LANES; l++)
+        sum += v[l];
+    return sum;
+}
+
+/* Rows r .. r + 3 and columns from .. to - 1, which lie right of them: each element counts for its row and its column. */
+static inline void both_sides(const float *k, int64_t ldk, int64_t r, int64_t from, int64_t to, const float *x,
+                              float *out)
+{
+    vfloat of_row[GROUP_ROWS] = {{0}};
+    const vfloat zero = {0};
+    const vfloat x0 = zero + x[r], x1 = zero + x[r + 1], x2 = zero + x[r + 2], x3 = zero + x[r + 3];
+    const float *k0 = k + r * ldk, *k1 = k0 + ldk, *k2 = k1 + ldk, *k3 = k2 + ldk;
+    for (int64_t j = from; j < to; j += LSVM_LANES) {
+        const vfloat a = *(const vfloat *)(k0 + j), b = *(const vfloat *)(k1 + j);
+        const vfloat c = *(const vfloat *)(k2 + j), d = *(const vfloat *)(k3 + j), own = *(const vfloat *)(x + j);
+        of_row[0] += a * own;
+        of_row[1] += b * own;
+        of_row[2] += c * own;
+        of_row[3] += d * own;
+        *(vfloat *)(out + j) += (a * x0 + b * x1) + (c * x2 + d * x3);
+    }
+    for (int i = 0; i < GROUP_ROWS; i++)
+        out[r + i] += total_f32(of_row[i]);
+}
+
+static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
+                               float *out)
+{
+    for (int64_t block = first; block < last; block += BLOCK_ROWS) {
+        const int64_t right = block + BLOCK_ROWS;
+        for (int64_t v = 0; v < m; v++)
+            for (int64_t r = block; r < right; r++) {
+                vfloat sum = {0};
+                for (int64_t j = block; j < right; j += LSVM_LANES)
+                    sum += *(const vfloat *)(k + r * n + j) * *(const vfloat *)(x + v * n + j);
+                out[v * n + r] += total_f32(sum);
+            }
+        for (int64_t from = right; from < n; from += TILE_COLUMNS) {
+            const int64_t to = from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n;
+            for (int64_t r = block; r < right; r += GROUP_ROWS)
+                for (int64_t v = 0; v < m; v++)
+                    both_sides(k, n, r, from, to, x + v * n, out + v * n);
+        }
+    }
+}

@@ -60,6 +60,7 @@ const struct lsvm_ops LSVM_OPS = {
     .expansions = expansions,
     .accumulate = accumulate,
     .weighted_sums = weighted_sums,
+    .symmetric_products = symmetric_products,
     .local_values = local_values,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,

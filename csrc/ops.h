@@ -51,6 +51,8 @@ struct lsvm_ops {
     void (*accumulate)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out);
     void (*weighted_sums)(const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d, double *out);
+    void (*symmetric_products)(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
+                               float *out);
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics.pairwise import (
     euclidean_distances,
@@ -24,16 +25,20 @@ from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
 from localsvm.kernels._kernels import (
     KINDS,
     LEVELS,
+    PAD,
     Expansion,
     Panels,
     aligned,
     padded,
     simd_level,
+    symmetric_products,
     transform,
     weighted_sums,
 )
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
+from localsvm.kernels.symmetric import symmetric_times
+from localsvm.threads import Threads
 
 LEVEL_NUMBERS = range(simd_level() + 1)
 
@@ -174,3 +179,39 @@ def test_the_environment_chooses_the_level() -> None:
         environment = {**os.environ, "LOCALSVM_SIMD": LEVELS[number]}
         out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert int(out.stdout) == number
+
+
+@pytest.mark.parametrize("level", LEVEL_NUMBERS)
+@pytest.mark.parametrize("vectors", [1, 5])
+def test_symmetric_products_read_half(level: int, vectors: int) -> None:
+    n = 5 * PAD
+    K, X, out = (aligned((rows, n), np.float32) for rows in (n, vectors, vectors))
+    upper = np.triu(np.random.default_rng(0).random((n, n), np.float32))
+    K[:], X[:], out[:] = upper + np.triu(upper, 1).T, np.random.default_rng(0).standard_normal((vectors, n)), 0.0
+    expected = X.astype(np.float64) @ K.astype(np.float64)
+    K[np.tril_indices(n, -PAD)] = np.nan  # beyond the blocks on the diagonal, the lower triangle is not read
+    for first, last in ((0, 2 * PAD), (2 * PAD, n)):
+        symmetric_products(K, X, first, last, out, level)
+    assert_allclose(out, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_products_of_a_symmetric_matrix_do_not_depend_on_threads() -> None:
+    n = 2100
+    K = aligned((padded(n), padded(n)), np.float32)
+    K[:] = np.random.default_rng(0).random(K.shape, np.float32)
+    K[:] = np.triu(K) + np.triu(K, 1).T
+    few = np.random.default_rng(0).standard_normal((3, n)).astype(np.float32)
+    alone = symmetric_times(K, few, Threads(1))
+    with Threads(2) as threads:
+        assert_array_equal(symmetric_times(K, few, threads), alone)
+        assert_array_equal(symmetric_times(K, few[1:2], threads), alone[1:2])
+    many = np.tile(few, (11, 1))
+    assert_allclose(symmetric_times(K, many, Threads(1))[:3], alone, rtol=1e-4, atol=1e-3)
+    assert_allclose(alone, few.astype(np.float64) @ K[:n, :n].astype(np.float64), rtol=1e-4, atol=1e-3)
+
+
+def test_arrays_that_do_not_fit_a_symmetric_product_are_refused() -> None:
+    K, X = aligned((PAD, PAD), np.float32), aligned((1, PAD), np.float32)
+    for rows, vectors, ends in ((K, X[:, :8].copy(), (0, PAD)), (K, X, (0, PAD - 1)), (K, X, (PAD, 2 * PAD))):
+        with pytest.raises(ValueError, match=r"K must be|the rows must"):
+            symmetric_products(rows, vectors, *ends, vectors.copy())

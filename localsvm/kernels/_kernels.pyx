@@ -41,6 +41,8 @@ cdef extern from "kernels.h":
                          const double *coef, double *out) nogil
     void lsvm_weighted_sums(const lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
                             double *out) nogil
+    void lsvm_symmetric_products(const lsvm_ops *ops, const float *k, int64_t n, int64_t first, int64_t last,
+                                 const float *x, int64_t m, float *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
     void lsvm_expansions(const lsvm_ops *ops, const lsvm_points *a, const lsvm_expansion *e, float *scratch, double *out) nogil
 
@@ -226,6 +228,26 @@ def weighted_sums(const float[:, :] W, const float[:, ::1] X) -> np.ndarray:
         with nogil:
             lsvm_weighted_sums(ops, &W[0, 0], W.strides[0] // sizeof(float), &columns[0, 0], n, d, &out[0])
     return np.asarray(out)
+
+
+def symmetric_products(const float[:, ::1] K, const float[:, ::1] X, int64_t first, int64_t last,
+                       float[:, ::1] out, level=None) -> None:
+    """Add to `out` (m, n) what the rows first .. last - 1 of the upper triangle of K give to X K, for X (m, n).
+
+    All rows of a symmetric K (n, n) float32 together give the product, and half of K is read. n, first and last are
+    multiples of LSVM_PAD, the arrays as `aligned` makes them.
+    """
+    cdef int64_t n = K.shape[0], m = X.shape[0]
+    cdef const lsvm_ops *ops = ops_at(level)
+    if K.shape[1] != n or X.shape[1] != n or out.shape[0] != m or out.shape[1] != n:
+        raise ValueError("K must be square, and X and out have a column for each of its rows")
+    if not 0 <= first <= last <= n or first % LSVM_PAD or last % LSVM_PAD or n % LSVM_PAD:
+        raise ValueError("the rows must lie within K, by multiples of the padding")
+    if m and n and (<size_t>&K[0, 0] % LSVM_ALIGN or <size_t>&X[0, 0] % LSVM_ALIGN or <size_t>&out[0, 0] % LSVM_ALIGN):
+        raise ValueError("K, X and out must be aligned")
+    if m and n:
+        with nogil:
+            lsvm_symmetric_products(ops, &K[0, 0], n, first, last, &X[0, 0], m, &out[0, 0])
 
 
 cdef class Expansion:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import KernelRows
+from localsvm.kernels.symmetric import symmetric_times
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
@@ -34,7 +35,6 @@ Matrix = NDArray[Any] | KernelRows
 Pair = tuple[Floats, Floats]  # coefficients, and their products with the kernel
 KNOWN = 4  # solutions for the costs before, in whose span the next one begins
 ROUNDS = 4  # in which a solution that is kept may reach its tolerance
-STRIP = 1024  # columns of the kernel that a thread multiplies at once
 
 
 class ValueSolution(NamedTuple):
@@ -228,13 +228,7 @@ class ValueSystem(System):
         """Vectors (m, n) times the kernel."""
         if isinstance(self.K, KernelRows):
             return self.K.products(vectors)
-        K, out = self.K, np.empty(vectors.shape, np.float32)
-
-        def strip(first: int, last: int) -> None:
-            out[:, first:last] = vectors @ K[: self.n, first:last]
-
-        self.cell.threads.strips(strip, self.n, STRIP)
-        return out
+        return symmetric_times(self.K, vectors, self.cell.threads)
 
     # other losses
 
