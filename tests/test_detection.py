@@ -13,7 +13,7 @@ import pytest
 from command_line import error
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.stats import beta, norm
 from selecting import examples
 from strangers import Damage, attributes, damaged
 from test_train import content
@@ -129,26 +129,27 @@ def test_the_choice_misses_few_of_the_places_that_pass_before_the_first_that_fai
 ) -> None:
     rng = np.random.default_rng(seed)
     y = rng.choice(LABELS, 200, p=[0.7, 0.3])
-    count = rng.integers(0, 3, 200).astype(float) * repeats
+    count = rng.integers(0, 3, 200).astype(float)
     values = (y + np.asarray([-1.0, 0.0, 1.0])[:, None] + rng.standard_normal((3, 200))).astype(np.float32)
     target = detection((0.5, 1.0, 2.0))
-    front = Front.of(target, Held(values, y, count), repeats)
+    each = np.tile(values, (1, repeats)), np.tile(y, repeats), np.tile(count, repeats)
+    front = Front.of(target, Held(*each), repeats)
+    quiet, wanted = (count[side].sum() ** 2 / np.square(count[side]).sum() for side in (y < 0, y > 0))
     passed: list[tuple[float, float]] = []
     for place in Front.places(3).tolist():
         alarm = target.on_path(values.T.astype(float), place) > 0
-        false = int(count[alarm & (y < 0)].sum() / repeats)
-        of = int(count[y < 0].sum() / repeats)
-        if binomtest(false, of, alternative="less").proportion_ci(CONFIDENCE).high > bound:
+        false = quiet * count[alarm & (y < 0)].sum() / count[y < 0].sum()
+        if beta.ppf(CONFIDENCE, false + 1.0, max(quiet - false, 1e-9)) > bound:
             break
-        passed.append((count[~alarm & (y > 0)].sum() / repeats, place))
+        passed.append((wanted * count[~alarm & (y > 0)].sum() / count[y > 0].sum(), place))
     if not passed:
-        assert of < rows_for(bound)
+        assert quiet < rows_for(bound)
         with pytest.raises(DataError, match=f"takes {rows_for(bound):,}"):
             front.choose(bound)
     else:
         fewest = min(missed for missed, _ in passed)
-        error = np.sqrt(max(1.0, fewest) * (1.0 - fewest / (count[y > 0].sum() / repeats)))
-        assert front.choose(bound) == max(place for missed, place in passed if missed <= fewest + error)
+        error = np.sqrt(max(1.0, fewest) * (1.0 - fewest / wanted))
+        assert front.choose(bound) == max(place for missed, place in passed if missed <= fewest + error + 1e-9)
 
 
 @settings(deadline=None)
@@ -198,13 +199,17 @@ def test_the_smaller_label_raises_the_alarm_if_it_is_told_to() -> None:
     assert weights_for(rows[0], {}, 0.1, alarm=0) == weights_for(rows[1], {}, 0.1)
 
 
-def test_copies_and_weights_count_as_the_rows_that_they_stand_for() -> None:
+def test_copies_and_weights_count_in_shares_but_prove_no_more() -> None:
     values, y = np.asarray([[0.5, -0.5, 0.2, -0.1]]), np.asarray([-1.0, -1.0, 1.0, 1.0])
     front = Front.of(detection((1.0,)), Held(values, y, np.asarray([2.0, 6.0, 1.0, 0.0])))
-    assert front.rows.tolist() == [8.0, 1.0]
+    np.testing.assert_allclose(front.rows, [8.0**2 / 40.0, 1.0])
+    np.testing.assert_allclose(front.false_alarms[STEPS] / front.rows[0], 2.0 / 8.0)
+    plain, copies = (Front.of(detection((1.0,)), Held(values, y, np.full(4, c))) for c in (1.0, 3.0))
+    for a, b in zip(plain.state().values(), copies.state().values(), strict=True):
+        np.testing.assert_array_equal(a, b)
     with pytest.raises(DataError, match="no held-out row of the label 1 is new"):
         Detected.of(detection((1.0,)), Front.of(detection((1.0,)), Held(values[:, :2], y[:2])), None)
-    assert (front.false_alarms[[0, STEPS]].tolist(), front.missed[[0, STEPS]].tolist()) == ([0.0, 2.0], [1.0, 0.0])
+    assert (front.false_alarms[0], *front.missed[[0, STEPS]]) == (0.0, 1.0, 0.0)
 
 
 # runs

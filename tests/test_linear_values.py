@@ -86,3 +86,18 @@ def test_a_stream_keeps_no_held_out_values_for_intervals(tmp_path: Path) -> None
     options = ["-m", "linear", "-s", "sgd", "--stream", "--loss", "huber", "--coverage", ".9"]
     message = usage_error("train", *options, tmp_path / "train")
     assert "keeps no held-out values, which --coverage 0.9 is made of" in message
+
+
+def test_scores_that_are_not_known_are_told(tmp_path: Path) -> None:
+    """Squares of a test value may overflow, and a prediction may be all right: there is no share of nothing."""
+    (tmp_path / "train").write_text("".join(f"{i >= 50:d} 1:{(i - 50) / 10}\n" for i in range(100)))
+    (tmp_path / "high").write_text("".join(f"1 1:{20 + i}\n" for i in range(30)))
+    (tmp_path / "huge").write_text("1e300 1:1\n0 1:-1\n")
+    levels = ["-q", "-m", "linear", "--loss", "expectile", "--quantile", ".2,.8", "-C", "100"]
+    invoke("train", *levels, tmp_path / "train", tmp_path / "levels.h5")
+    files = tmp_path / "high", tmp_path / "levels.h5", tmp_path / "out"
+    done = invoke("predict", "--report", tmp_path / "report", *files)
+    assert "Mean expectile loss at 0.8 = 0 " in done.stderr and (tmp_path / "report" / "reliability.png").exists()
+    invoke("train", "-q", "-m", "linear", "--loss", "huber", "-C", 1, tmp_path / "train", tmp_path / "huber.h5")
+    done = invoke("predict", tmp_path / "huge", tmp_path / "huber.h5", tmp_path / "out2")
+    assert "Mean squared error = nan (regression)" in done.stderr

@@ -23,9 +23,9 @@ def front_lines(detection: dict[str, Any] | None) -> list[tuple[str, str]]:
     if not detection:
         return []
     chosen, bound, weights = detection["chosen"], detection["bound"], [p["weight"] for p in detection["front"]]
-    where = f"weight {chosen['weight']:.3g}" if chosen["weight"] else "below the smallest weight"
+    where = f"at weight {chosen['weight']:.3g}" if chosen["weight"] else "below the smallest weight"
     asked = "" if bound is None else f" (bound {bound:g})"
-    of = f"{len(weights)} weights from {weights[0]:.3g} to {weights[-1]:.3g}; decided at {where}{asked}"
+    of = f"{len(weights)} weights from {weights[0]:.3g} to {weights[-1]:.3g}; decided {where}{asked}"
     promised = "" if bound is None else f" (at most {chosen['limit']:.2%} with 95% confidence)"
     held_out = f"false alarms {chosen['false_alarms']:.2%}{promised}, detected {chosen['detected']:.2%}"
     return [("detection", of), ("held out", held_out)]

@@ -81,7 +81,7 @@ def learning(function: Callback) -> Callback:
 
 def loss(function: Callback) -> Callback:
     """Add --loss alone, which says whether labels are classes or values."""
-    function.__dict__.setdefault("__click_params__", []).append(method_options.option_of("svm", "loss"))
+    function.__dict__.setdefault("__click_params__", []).append(method_options.option_of("linear", "loss"))
     return function
 
 

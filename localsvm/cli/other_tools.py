@@ -7,7 +7,7 @@ UNKNOWN = {
     "-h": "LIBSVM's shrinking has no switch here. For help, type --help.",
     "-d": "The degree of the polynomial kernel is --degree.",
     "-r": "LIBSVM's coef0 is --coef0; liquidSVM's random seed is --seed.",
-    "-n": "nu-SVM is not available; give the cost with -C.",
+    "-n": "Nu of the one-class SVM is --nu, with -m one-class; nu-SVM is not available: give the cost with -C.",
     "-B": "LIBLINEAR's bias: the linear methods always have one; svm has it with --offset.",
     "-T": "The number of processes is -j.",
     "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
@@ -42,7 +42,7 @@ PARTITIONS = {
 SOLVERS = {
     "0": "LIBSVM's 0, C-SVC, is what -m svm trains, without -s; LIBLINEAR's 0, logistic regression, is not available",
     "1": "LIBLINEAR's 1 is -m linear --loss squared-hinge -s sdca; nu-SVM is not available",
-    "2": "LIBLINEAR's 2 is -m linear --loss squared-hinge -s primal; LIBSVM's 2, one-class SVM, is not available",
+    "2": "LIBLINEAR's 2 is -m linear --loss squared-hinge -s primal; LIBSVM's 2, one-class SVM, is -m one-class",
     "3": "LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive, with its -p; LIBLINEAR's 3 is -m linear -s sdca",
     "4": "nu-SVR is not available; LIBSVM's 3, epsilon-SVR, is --loss epsilon-insensitive",
     "11": "LIBLINEAR's 11 is -m linear --loss squared-epsilon-insensitive, with its -p",

@@ -255,7 +255,9 @@ def _report_of(
     elif probability:
         scores, pictures = ProbabilityScores(model.file.labels), score_report.PICTURES
     else:
-        raise click.UsageError("--report scores probabilities; give -b 1 as well.")
+        without = model.detected is not None or model.target.novel_share is not None
+        what = "and detections and novelties have none; leave it out" if without else "give -b 1 as well"
+        raise click.UsageError(f"--report scores probabilities{',' if without else ';'} {what}.")
     score_report.check(folder, pictures, force)
     return scores, pictures
 
@@ -277,7 +279,7 @@ def _check_asked(model: LocalModel, model_file: str, asked: Asked) -> None:
             "-b 1" if probability else "--coverage",
             "leave it out; --decision-values has how far a row is inside",
         )
-        raise click.UsageError(f"{flag} is for classes and values, and {model_file} finds novelties: {kept}.")
+        raise click.UsageError(f"{flag} does not go with {model_file}, which finds novelties: {kept}.")
     if probability:
         model.calibrated()
     if coverage is not None:

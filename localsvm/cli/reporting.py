@@ -188,7 +188,11 @@ def _selection(summary: Summary) -> str:
         return f"progressive error {summary.progressive_error:.2%}{scored}"
     if summary.cv_error is None:
         return "none (one point)" if summary.points == 1 else f"by folds at random, {NO_GROUPS}"
-    what = "probabilities" if summary.calibration else "front" if summary.detection else "weights of the members"
+    asked = (
+        ("probabilities", summary.calibration), ("front", summary.detection),
+        ("weights of the members", members_text(summary.metric)), ("intervals", True),
+    )  # fmt: skip
+    what = next(name for name, there in asked if there)
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "
     apart = summary.repeats > 1 and not members_text(summary.metric)
     mean = " of one repeat, in the mean" if apart else ""

@@ -107,7 +107,9 @@ def train(
             config = settled(config, table, rows, options, progress.note)
             files: dict[str, Any] = {"partition_file": partition_file, "given": given}
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
-    if summary is not None:  # else the run had finished before
+    if summary is None:  # the run had finished before
+        _print_front(_front_of(output) if config.detects and not as_json else None, config)
+    else:
         summary.seconds = clock.seconds | summary.seconds
         _print(summary, config, output, quiet, as_json)
 
@@ -125,18 +127,31 @@ def _rows(
         return engine_for(file, config, out_of_core, may.observer.note, weights, may.jobs, budget, table, groups)
 
 
+def _front_of(model_file: str) -> dict[str, Any] | None:
+    """Description of the front of a model; see `Detected.describe`."""
+    from localsvm.runs.predict import LocalModel
+
+    with LocalModel(model_file) as model:
+        return None if model.detected is None else model.detected.describe()
+
+
+def _print_front(detection: dict[str, Any] | None, config: TrainingConfig) -> None:
+    """Draw a front where a picture is asked for, and print it for --roc."""
+    params = click.get_current_context().params
+    if detection and params["plot"]:
+        front.draw(detection, params["plot"], params["force"] or params["resume"])
+    if detection and config.roc and not params["as_json"]:
+        front.print_front(detection)
+
+
 def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
-    params = click.get_current_context().params
-    if params["plot"] and summary.detection:
-        front.draw(summary.detection, params["plot"], params["force"] or params["resume"])
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
         print_json("train", {"model": output, "config": config.as_dict(), "summary": asdict(summary)})
-    elif config.roc and summary.detection:
-        front.print_front(summary.detection)
+    _print_front(summary.detection, config)
 
 
 def _check_front(config: TrainingConfig, output: str | None, plot: str | None) -> None:

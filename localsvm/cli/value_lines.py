@@ -94,10 +94,11 @@ def value_score_text(score: ValueScore) -> str:
             + covered
         )
     mean = "" if report["score"] != "mae" else f"\nMean absolute error = {report['loss'][0]:g} (regression)"
-    correlation = report["squared_correlation"][0]
+    means = [report[name][0] for name in ("mean_squared_error", "squared_correlation")]  # None where they overflow
+    squared, correlation = (math.nan if mean is None else mean for mean in means)
     return (
-        f"Mean squared error = {report['mean_squared_error'][0]:g} (regression)\n"
-        f"Squared correlation coefficient = {math.nan if correlation is None else correlation:g} (regression)"
+        f"Mean squared error = {squared:g} (regression)\n"
+        f"Squared correlation coefficient = {correlation:g} (regression)"
         f"{mean}{covered}"
     )
 

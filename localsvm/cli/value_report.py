@@ -113,7 +113,9 @@ def _reliability(figure: Any, report: ValueReport) -> None:
     step = -(-len(levels) // LEGEND)
     colours = colormaps["viridis"](np.linspace(0.0, 0.85, max(1, len(levels))))
     for k, (level, colour) in enumerate(zip(levels, colours, strict=False)):
-        share = f"level {level:g}: {summary['answers'][k]['below']:.2%}" if k % step == 0 else None
+        below = summary["answers"][k]["below"]  # None where no value is apart from its answer
+        text = f"level {level:g}" + ("" if below is None else f": {below:.2%}")
+        share = text if k % step == 0 else None
         axes.plot(x, [each["below"][k] for each in bins], "o-", color=colour, markersize=4, label=share)
         axes.axhline(level, color=colour, linestyle="--", linewidth=0.8)
     if coverage:

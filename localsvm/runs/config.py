@@ -196,8 +196,11 @@ class TrainingConfig:
                     f"{name} does not go with {self.method.name}, whose rows are of one kind; leave it out"
                 )
         if self.of_one_kind and self.metric_name not in (EUCLIDEAN, AUTO):
-            what = f"{opt.metric(self.metric)} is learned from labels, and {self.method.name} has none"
-            raise OptionError(f"{what}; give {opt.metric('none')}")
+            what = f"a metric is learned from labels, and {self.method.name} has none"
+            raise OptionError(f"{what}; give {opt.metric('none')}, and no file of a metric or of cells in one")
+        if self.of_one_kind and self.views == "ranks":
+            what = f"{opt.views('ranks')} puts columns beside those that they follow from, and {self.method.name}"
+            raise OptionError(f"{what} compares rows with combinations of columns; leave it out")
 
     def _check_numbers(self) -> None:
         if self.folds < 2:
@@ -382,7 +385,7 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
         where there are too few rows for the coverage, even if all are held out.
     """
     if config.coverage is not None:
-        check_rows(observed.rows * config.times, config.coverage)  # each repeat holds all rows out
+        check_rows(observed.rows, config.coverage)
     if observed.values is not None:
         _check_range(observed.values, observed.rows, name)
     elif not config.of_one_kind:

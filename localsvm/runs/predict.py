@@ -191,10 +191,9 @@ class LocalModel:
         ModelError for a model without several weights, and what `Front.choose` raises.
         """
         if self.detected is None:
-            raise ModelError(
-                f"{self.file.path}: a model of one weight of the classes; train it again with {opt.roc} or "
-                f"{opt.scoring('npl')}"
-            )
+            two = len(self.file.labels) == 2
+            remedy = f"train it again with {opt.roc} or {opt.scoring('npl')}" if two else "leave it out"
+            raise ModelError(f"{self.file.path}: {opt.false_alarm} is for models of several weights; {remedy}")
         self.detected = self.detected.keeping(false_alarm)
         self.target = self.detected.target
 

@@ -254,8 +254,8 @@ class Trained:
         """The held-out values. DataError where no row counts as one."""
         if not any(np.any(report.weight) for report in self.reports):
             raise DataError(
-                f"each cell has the rows of one group alone, and none is held out, as {opt.probability(1)} and "
-                f"{opt.coverage} need; give larger cells ({opt.cell_size}), or smaller groups"
+                "each cell has the rows of one group alone, and none is held out: there is nothing to find "
+                f"probabilities, margins or thresholds by; give larger cells ({opt.cell_size}), or smaller groups"
             )
         return HeldValues(journal, self.names, self.sizes)
 

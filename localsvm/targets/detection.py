@@ -180,9 +180,11 @@ def rows_for(bound: float) -> int:
 class Front:
     """False alarms and missed rows along the path of a detection, of held-out rows.
 
+    Rows that stand for c_i rows each, by their weights or as copies, are (sum c)^2 / sum c^2 independent ones.
+
     Attributes
     ----------
-    rows : (2,) float64, how many quiet held-out rows there are, and how many that should raise an alarm.
+    rows : (2,) float64, how many independent quiet held-out rows there are, and how many that should raise an alarm.
     false_alarms, missed : (places,) float64, how many of them are decided wrongly at each place.
     """
 
@@ -194,15 +196,17 @@ class Front:
     def of(cls, target: Detection, held: HeldOut, repeats: int = 1) -> Self:
         """Count held-out rows; each is in as many cells as there are repeats."""
         places = cls.places(len(target.weights))
-        rows, wrong = np.zeros(2), np.zeros((2, len(places)))
+        rows, squares, wrong = np.zeros(2), np.zeros(2), np.zeros((2, len(places)))
         for i in range(len(held.sizes)):
             values, y, count = held.cell(i)
             f, wanted = values.T.astype(np.float64), target.alarming(y)
             rows += count[~wanted].sum(), count[wanted].sum()
+            squares += np.square(count[~wanted]).sum(), np.square(count[wanted]).sum()
             for j, place in enumerate(places.tolist()):
                 alarm = target.on_path(f, place) > 0
                 wrong[:, j] += count[alarm & ~wanted].sum(), count[~alarm & wanted].sum()
-        return cls(rows / repeats, *(wrong / repeats))
+        alike = rows / np.where(squares > 0.0, squares, 1.0)  # of rows that stand for c rows each: 1 / c
+        return cls(rows * alike / repeats, *(wrong * alike[:, None] / repeats))
 
     @staticmethod
     def places(weights: int) -> Values:

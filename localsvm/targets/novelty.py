@@ -97,7 +97,7 @@ class Novelty(Classification):
         below = np.cumsum([0.0, *weight[order]])[np.searchsorted(f[order], made, side="right")]
         # a threshold where no row is near would not be kept: such a gamma must not look like the best one
         accepted = total if 0.0 <= threshold < NOTHING else float(weight[made >= threshold].sum())
-        return accepted, float(below @ weight / total**2)
+        return accepted, float(below @ weight / total**2) if total else 0.0
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
         """Nothing: there is one class."""

@@ -240,6 +240,18 @@ def test_other_refusals(folder: Path, tmp_path: Path) -> None:
     assert "give it to lsvm-train" in usage_error("cv", "--score", "npl", folder / "train")
     model = folder / "plain.h5"
     message = error("predict", "--false-alarm", ".1", folder / "test", model, tmp_path / "out")
-    assert message == f"{model}: a model of one weight of the classes; train it again with --roc or --score npl\n"
+    assert (
+        message
+        == f"{model}: --false-alarm is for models of several weights; train it again with --roc or --score npl\n"
+    )
     message = error("predict", "--false-alarm", ".001", folder / "test", folder / "front.h5", tmp_path / "out")
     assert "cannot promise --false-alarm 0.001, which takes 2,995; give more rows, or a larger bound" in message
+
+
+def test_a_run_that_had_finished_prints_its_front_again(folder: Path, tmp_path: Path) -> None:
+    more = "--resume", "--plot", tmp_path / "again.png"
+    done = invoke("train", "-q", "--roc", *more, *ONE, folder / "train", folder / "front.h5")
+    assert done.stdout == (folder / "front.out").read_text() and (tmp_path / "again.png").stat().st_size > 10_000
+    for name, message in (("bound", "and detections and novelties have none"), ("plain", "give -b 1 as well")):
+        options = "--report", tmp_path / "report", folder / "test", folder / f"{name}.h5", tmp_path / "out"
+        assert message in usage_error("predict", *options)

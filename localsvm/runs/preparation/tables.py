@@ -22,7 +22,7 @@ from localsvm.data.readers.pieces import Counts
 from localsvm.data.readers.tables import TablePart, TableSource, format_of, open_table, parts_of
 from localsvm.data.readers.weights import read_weights
 from localsvm.data.writers.libsvm import label_text
-from localsvm.errors import DataError
+from localsvm.errors import DataError, OptionError
 from localsvm.features.encoding import Encoding
 from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
@@ -78,6 +78,9 @@ class TableOptions:
         name : of the file.
         labels, classes : (classes,) ascending, and what they stand for; see `Dataset.classes`.
         """
+        if config.of_values and self.names_labels:
+            given, loss = opt.class_weights if self.class_weights else opt.alarm, config.method.value_losses[0].name
+            raise OptionError(f"{given} is for classes, and {opt.loss(loss)} predicts values; leave it out")
         names = [str(value) for value in (classes or {}).get("values") or map(label_text, labels.tolist())]
 
         def number(label: str, option: str) -> float:
