@@ -118,11 +118,11 @@ bounds: build ## the fast ones of the same tests on a build of Cython that check
 	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
-SECONDS := 60
+SECONDS := 30
 SEED := 0
 FUZZ := build/fuzz
 
-fuzz: build ## [SECONDS=60] [SEED=0] random changes of texts, tables, compressed files, journals, models and partitions
+fuzz: build ## [SECONDS=30] [SEED=0] random changes of texts, tables, compressed files, journals, models and partitions
 	mkdir -p $(FUZZ)
 	for name in libsvm_text libsvm_count csv_text; do \
 	    $(CC) $(STRICT) $(SANITIZERS) -O2 -fsanitize-coverage=trace-pc -Icsrc -c csrc/$$name.c \

@@ -77,7 +77,7 @@ def test_streams_come_near_the_solution(loss: str, tmp_path: Path) -> None:
         invoke("train", "-q", *options, *more, tmp_path / "train", tmp_path / name)
         models[name] = load(tmp_path / name)
     best, *others = (np.mean(np.square(model.predict(new).T - truth)) for model in models.values())
-    assert_allclose(others, best, rtol=0.02)
+    assert_allclose(others, best, rtol=0.05)
     assert_allclose(models["stream"].coef_, models["newton"].coef_, atol=0.1 * np.abs(models["newton"].coef_).max())
 
 

@@ -47,7 +47,7 @@ from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.coupling import ALONE
 from localsvm.solvers.linear import solve
 from localsvm.solvers.primal import LinearProblem
-from localsvm.solvers.row_losses import Hinge
+from localsvm.solvers.row_losses import HINGE, Hinge
 from localsvm.solvers.weighted_tasks import WeightedTasks, task_values
 from localsvm.targets.classification import Classification
 
@@ -118,9 +118,9 @@ class MixtureRounds:
         centres = find_centres(X, clusters, rng)
         self.clusters = Centres(centres).nearest(X)
         q = np.eye(len(centres))[self.clusters]
-        weights = WeightedTasks(X, q).solve(y, cost * ones, ALONE, False, 1e-4, None)
+        weights = WeightedTasks(X, q).solve(y, cost * ones, ALONE, HINGE, 1e-4, None)
         self.clustered = (q * task_values(X, weights.W)).sum(axis=1)
-        tasks = Tasks(10.0, groups, False, 1e-4)
+        tasks = Tasks(10.0, groups, HINGE, 1e-4)
         mixture = estimate(X, q, Prior.of(X, ones, 1e-3, len(centres), True), centres.astype(np.float64))
         begin = SVMMixture(mixture, weights, tasks.matrix(len(centres)), np.empty(0), False, False)
         model = fit_svm_mixture(MixtureRows(X, y, ones, ones), cost, tasks, begin, -np.inf, rounds)
