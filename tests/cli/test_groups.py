@@ -133,4 +133,4 @@ def test_one_group_to_a_cell_says_nothing_of_the_error(tmp_path: Path) -> None:
         assert "by folds at random, as each cell has" in invoke("train", "--force", *few, tmp_path / "m.h5").stderr
     for wish in (("-b", 1), ("--coverage", 0.9, "--loss", "least-squares")):
         message = error("train", *wish, "-g", 1, "-C", 1, *cells, tmp_path / f"{wish[0]}.h5")
-        assert message.startswith("each cell has the rows of one group alone, and none is held out, as -b 1 and --cov")
+        assert message.startswith("each cell has the rows of one group alone, and none is held out: there is nothing")
