@@ -93,6 +93,7 @@ def train(
     table = table_of(options, train_file, ("metric_file", "stream"))
     config = opt.training_config(options, partition_file, given := given_metric(metric_file, options, partition_file))
     url = cluster.check(backend, master, train_file, output, click.get_current_context().params)
+    _check_front(config, output, plot)
     stream = _check_reading(stream, config, out_of_core)
     kept = not stream and not passes_through(output)
     with model_output(output) as path, Progress(quiet, kept) as progress, limited(time_limit):
@@ -107,11 +108,7 @@ def train(
             config = settled(config, table, rows, options, progress.note)
             files: dict[str, Any] = {"partition_file": partition_file, "given": given}
             summary = training.train(rows, config, path, may, force=force, resume=resume, **files)
-    if summary is None:  # the run had finished before
-        _print_front(_front_of(output) if config.detects and not as_json else None, config)
-    else:
-        summary.seconds = clock.seconds | summary.seconds
-        _print(summary, config, output, quiet, as_json)
+    _print(summary, clock, config, output, quiet, as_json)
 
 
 def _rows(
@@ -144,9 +141,17 @@ def _print_front(detection: dict[str, Any] | None, config: TrainingConfig) -> No
         front.print_front(detection)
 
 
-def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, as_json: bool) -> None:
+def _print(
+    summary: Summary | None, clock: Clock, config: TrainingConfig, output: str, quiet: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Print what a run did: of one that had finished before, without a summary, its front alone."""
     from dataclasses import asdict
 
+    if summary is None:
+        if config.detects and not as_json:
+            _print_front(_front_of(output), config)
+        return
+    summary.seconds = clock.seconds | summary.seconds
     if not quiet:
         click.echo(summary_text(summary, config.method, "stdout" if output == "-" else output), err=True)
     if as_json:
@@ -154,7 +159,7 @@ def _print(summary: Summary, config: TrainingConfig, output: str, quiet: bool, a
     _print_front(summary.detection, config)
 
 
-def _check_front(config: TrainingConfig, output: str | None, plot: str | None) -> None:
+def _check_front(config: TrainingConfig, output: str, plot: str | None) -> None:
     """Raise UsageError for a front on the stdout that the model goes to, and for a picture of no front."""
     from localsvm.cli import plotting
 
@@ -166,12 +171,11 @@ def _check_front(config: TrainingConfig, output: str | None, plot: str | None) -
 
 
 def _check_reading(asked: bool, config: TrainingConfig, out_of_core: bool) -> bool:
-    """True where the file is a stream; UsageError where options do not fit how it is read, or each other.
+    """True where the file is a stream; UsageError where options do not fit how it is read.
 
     asked : whether --stream was given.
     """
     context = click.get_current_context()
-    _check_front(config, context.params["model_file"], context.params["plot"])
     given = {f"--{name.replace('_', '-')}": context.params[name] for name in IN_MEMORY}
     in_memory = [name for name, value in {"stdin": context.params["train_file"] == "-", **given}.items() if value]
     once = config.method.learning_once is not None
