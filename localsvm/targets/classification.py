@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,6 +191,14 @@ class Classification(Target):
         for m, p in enumerate(problem):
             out[:, p] += values[:, m]
         return out / np.maximum(models, 1)
+
+
+def class_factors(weights: Iterable[tuple[float, float]], y: Values) -> Values:
+    """Factor (n,) on C of rows with the labels y (n,), by pairs of a label and its factor; 1 without one."""
+    factors = np.ones(len(y))
+    for label, factor in weights:
+        factors[y == label] = factor
+    return factors
 
 
 def classes_of(target: Target) -> Classification:

@@ -15,6 +15,7 @@ from localsvm.runs.cells.records import Record, unpack
 from localsvm.runs.config import TrainingConfig
 from localsvm.selection.averaging import member_weights
 from localsvm.targets.base import Target
+from localsvm.targets.classification import class_factors
 from localsvm.targets.regression import Regression
 
 Floats = NDArray[np.float64]
@@ -55,8 +56,7 @@ def averaged(
     rows : of the run.
     """
     held = _Held.of(records, repeats, _sample(rows, len(repeats) * target.n_problems, config.seed), target.n_problems)
-    for label, cost in config.class_weights:
-        held.weight[held.y == label] *= cost
+    held.weight *= class_factors(config.class_weights, held.y)
     held.values = target.bounded(held.values)
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))

@@ -23,6 +23,7 @@ from localsvm.methods.grids import Grid
 from localsvm.selection.cross_validation import CellSelection, Kept, Pick, Point, Scores, finish
 from localsvm.selection.search import Search
 from localsvm.targets.base import Target
+from localsvm.targets.classification import class_factors
 from localsvm.threads import ALONE, Threads
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -126,15 +127,12 @@ class RunInputs:
         stream : the name of its random numbers. fold_rows, behind, room : see `WorkUnit`.
         """
         y = self.y.open()[rows]
-        cost = np.ones(len(y))
-        for label, weight in self.class_weights:
-            cost[y == label] = weight
         return Cell(
             X=self.X.rows(rows),
             y=y,
             target=self.target,
             mass=self.mass.open()[rows],
-            cost=cost,
+            cost=class_factors(self.class_weights, y),
             folds=np.repeat(np.arange(len(fold_rows)), fold_rows),
             behind=behind,
             mates=None if self.mates is None else Mates(self.mates.open()[rows], whole=True),

@@ -33,7 +33,7 @@ from localsvm.representations.metric_learning import SAMPLE, Course, LearningPla
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
 from localsvm.targets.base import Observed, Target
-from localsvm.targets.classification import Classification
+from localsvm.targets.classification import Classification, class_factors
 from localsvm.threads import Threads
 
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
@@ -402,8 +402,8 @@ def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tupl
     if of_values:
         target = config.target(observed)
     else:
-        target, factor = Classification(observed.labels, "ova"), dict(config.class_weights)
-        cost = np.asarray([factor.get(label, 1.0) for label in observed.labels.tolist()])
+        target = Classification(observed.labels, "ova")
+        cost = class_factors(config.class_weights, observed.labels)
         weight = (cost / cost.max())[target.codes(data.y)]
     if data.weight is not None:
         weight *= data.weight / data.weight.max()

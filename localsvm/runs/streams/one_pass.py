@@ -24,7 +24,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import StreamDemand
 from localsvm.runs.streams.survey import Survey
 from localsvm.selection.tally import Tally
-from localsvm.targets.classification import classes_of
+from localsvm.targets.classification import class_factors, classes_of
 from localsvm.threads import Threads
 
 Floats = NDArray[np.float64]
@@ -52,9 +52,7 @@ class OnePassCell:
         self.method: LearningOnce = method
         self.target, self.seed = classes_of(config.target(survey.observed)), config.seed
         self.costs = method.grid_for(stream.features).costs
-        self._factors = np.ones(len(survey.observed.labels))  # on the cost, by class
-        for label, factor in config.class_weights:
-            self._factors[survey.observed.labels == label] = factor
+        self._class_weights = config.class_weights
         self._most = max(1, min(method.kept_rows // SHARE, -(-stream.rows // LEAST_PARTS)))
         rows = dense_rows(survey.sample, np.arange(survey.sample.shape[0]))
         self._centre = rows.mean(axis=0, dtype=np.float64)
@@ -109,7 +107,7 @@ class OnePassCell:
             n = len(block.y)
             for rows in np.array_split(rng.permutation(n), -(-n // self._most)):
                 y = block.y[rows]
-                weight = block.weight[rows] * self._factors[self.target.codes(y)]
+                weight = block.weight[rows] * class_factors(self._class_weights, y)
                 yield StreamPart(dense_rows(block.X, rows) - self._centre, y, weight, first + rows)
             first += n
 

@@ -43,6 +43,7 @@ from localsvm.selection.tally import Tally
 from localsvm.solvers.stochastic import Descended, DescentBlock, descend
 from localsvm.store.model import ModelContent, write_model
 from localsvm.targets.base import Observed
+from localsvm.targets.classification import class_factors
 
 BLOCK_BYTES = 32 << 20  # of text: rows are shuffled within a block, and no further
 SAMPLE_ROWS = 20_000  # at least, of which centres and landmarks are made
@@ -171,7 +172,8 @@ class StreamedCell:
         if grid.n_points > 1:
             scores = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path)))
             assert scores.kept is not None
-            mass = self.target.mass(self.survey.y, self._factor(self.survey.y) * self.survey.mass)
+            factors = class_factors(self.config.class_weights, self.survey.y)
+            mass = self.target.mass(self.survey.y, factors * self.survey.mass)
             best, wrong = scores.best, scores.kept.wrong
         state = self.represent(best.setting)
         descended = self.solve(best.cost, best.setting, state, [WHOLE])
@@ -218,14 +220,7 @@ class StreamedCell:
 
     def weight(self, part: StreamBlock) -> NDArray[np.float64]:
         """Factor (n,) of each row on C and on the loss."""
-        return self._factor(part.y) * part.weight
-
-    def _factor(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Factor (n,) on C and on the loss by the class of each row."""
-        factor = np.ones(len(y))
-        for label, of_class in self.config.class_weights:
-            factor[y == label] = of_class
-        return factor
+        return class_factors(self.config.class_weights, part.y) * part.weight
 
     def _path(self, setting: int) -> StreamedPath:
         return StreamedPath(self, setting)
