@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.partition import size_spread
-from localsvm.runs.cells.work import CellReport
+from localsvm.runs.cells.work import CellReport, totals
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.probabilities import Calibration
 
@@ -79,8 +79,8 @@ class Summary:
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
     """Held-out error over all cells, weighted as the training rows are; None where nothing was held out."""
-    totals = _totals(reports)
-    return None if totals is None else target.error(*totals)
+    found = totals(reports)
+    return None if found is None else target.error(*found)
 
 
 def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> list[float | None] | None:
@@ -88,16 +88,8 @@ def cross_validated_recalls(reports: Sequence[CellReport], target: Target) -> li
 
     The result is None where points are not scored class by class, or nothing was held out.
     """
-    totals = _totals(reports)
-    return None if totals is None else target.recalls(*totals)
-
-
-def _totals(reports: Sequence[CellReport]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Weight (parts,) that all cells decide wrongly, and of all rows; None where nothing was held out."""
-    held_out = [r for r in reports if r.weight]
-    if not held_out:
-        return None
-    return np.sum([r.wrong for r in held_out], axis=0), np.sum([r.weight for r in held_out], axis=0)
+    found = totals(reports)
+    return None if found is None else target.recalls(*found)
 
 
 def report_state(names: Sequence[str], reports: Sequence[CellReport]) -> tuple[str, dict[str, NDArray[Any]]]:

@@ -247,10 +247,16 @@ class WorkUnit:
 
 def wrong_rows(target: Target, reports: Sequence[CellReport]) -> tuple[float, float]:
     """Weights of the rows that some cells decide wrongly, and of all, for a share to be shown; see `Target.counted`."""
+    found = totals(reports)
+    return (0.0, 0.0) if found is None else target.counted(*found)
+
+
+def totals(reports: Sequence[CellReport]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Weight (parts,) that all cells decide wrongly, and of all rows; None where nothing was held out."""
     held_out = [r for r in reports if r.weight]
     if not held_out:
-        return 0.0, 0.0
-    return target.counted(np.sum([r.wrong for r in held_out], axis=0), np.sum([r.weight for r in held_out], axis=0))
+        return None
+    return np.sum([r.wrong for r in held_out], axis=0), np.sum([r.weight for r in held_out], axis=0)
 
 
 def _joined(kept: Sequence[Kept]) -> Kept:
