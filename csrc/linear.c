@@ -66,6 +66,12 @@ void lsvm_sag_pass(const struct lsvm_ops *ops, const struct lsvm_linear *p, cons
         s->w[j] = share * s->w[j] + (1 - share) * s->v[j];
 }
 
+/* The loss of z > 0, squared or smoothed, for cost 1. */
+static inline double smooth_loss(double width, double z)
+{
+    return width == 0 ? z * z : z < width ? z * z / (2 * width) : z - width / 2;
+}
+
 void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_terms *out)
 {
     const double h = m->width;
@@ -77,7 +83,7 @@ void lsvm_loss_terms(const struct lsvm_margins *m, const double *f, struct lsvm_
         out->coef[i] = c * alpha * y;
         out->curvature[i] = c * second;
         if (z > 0) {
-            smooth += c * (h == 0 ? z * z : z < h ? z * z / (2 * h) : z - h / 2);
+            smooth += c * smooth_loss(h, z);
             loss += c * z;
             dual += c * (h == 0 ? alpha - alpha * alpha / 4 : alpha);
         }
@@ -115,7 +121,7 @@ void lsvm_residual_terms(const struct lsvm_residuals *r, const double *f, struct
         out->coef[i] = c * alpha * sign;
         out->curvature[i] = c * second;
         if (z > 0) {
-            smooth += c * (h == 0 ? z * z : z < h ? z * z / (2 * h) : z - h / 2);
+            smooth += c * smooth_loss(h, z);
             loss += c * z;
             dual += c * alpha * (sign * r->y[i] - r->epsilon - conjugate * alpha);
         }

@@ -45,7 +45,7 @@ class LocalDetector(OutlierMixin, LocalEstimator):  # type: ignore[misc]
     @property
     def offset_(self) -> float:
         """The threshold, of several cells in the mean: decision_function is score_samples less this."""
-        return self._attribute(_mean_level)
+        return self._attribute(_mean_threshold)
 
     def _check_answers(self, y: NDArray[Any]) -> None:
         """Check nothing: y is ignored."""
@@ -60,6 +60,6 @@ class LocalOneClass(LocalDetector):
     method = OneClassSVM
 
 
-def _mean_level(model: LocalModel) -> float:
+def _mean_threshold(model: LocalModel) -> float:
     assert isinstance(model.target, Novelty), "the method says so"
     return float(model.target.thresholds.mean())

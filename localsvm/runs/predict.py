@@ -514,7 +514,7 @@ class Score:
 
     @property
     def alarms(self) -> list[tuple[int, int]]:
-        """Of a detection: false alarms, of so many quiet rows; and missed alarms, of so many rows."""
+        """Pairs of a detection: false alarms, and quiet rows; missed alarms, and rows that should raise one; else none."""
         if not isinstance(self.target, Detection):
             return []
         labels, count = self.target.labels.tolist(), self.confusion

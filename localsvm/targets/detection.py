@@ -57,7 +57,7 @@ class Detection(Classification):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The same two classes for each weight."""
+        """Pairs of classes: every problem is about the same two."""
         return [(0, 1)] * len(self.weights)
 
     @property
@@ -117,7 +117,7 @@ class Detection(Classification):
         return np.asarray((wrong / mass).mean(axis=1))
 
     def counted(self, wrong: Values, mass: Values) -> tuple[float, float]:
-        """Those of the weight 1."""
+        """Weights of the wrong rows and of all rows in the problem of weight 1."""
         return float(wrong[self.plain]), float(mass[self.plain])
 
     def on_path(self, values: Values, place: float) -> Values:
@@ -276,7 +276,7 @@ class Detected:
         return cls(replace(target, place=place), front, bound)
 
     def keeping(self, bound: float) -> Detected:
-        """The same detection with another bound."""
+        """Choose again, for another bound."""
         return self.of(self.target, self.front, bound)
 
     def describe(self) -> dict[str, Any]:

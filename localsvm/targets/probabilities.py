@@ -50,7 +50,7 @@ class Calibration:
 
     @property
     def kept(self) -> tuple[str, dict[str, NDArray[Any]]]:
-        """Its kind and arrays, as the model file keeps them."""
+        """Kind and arrays of the calibration, as the model file keeps them."""
         return KIND, self.state()
 
     def describe(self) -> dict[str, Any]:
