@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from localsvm.blas import ONE_THREAD
 
@@ -13,6 +16,7 @@ for variable, value in ONE_THREAD.items():  # before numpy is loaded: as in the 
 
 import pytest  # noqa: E402
 
+from localsvm.cli import plotting  # noqa: E402
 from localsvm.runs.cells import schedule as scheduling  # noqa: E402
 
 FAST_CASES = 3  # of a test, without a mark that says how many
@@ -39,3 +43,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fast = random.Random(name).sample(range(len(cases)), min(most, len(cases)))
         for i in set(range(len(cases))) - set(fast):
             cases[i].add_marker(pytest.mark.whole)
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that were drawn."""
+    drawn, draw = [], plotting.figure_in
+
+    @contextmanager
+    def kept(path: str, force: bool) -> Iterator[Any]:
+        with draw(path, force) as figure:
+            drawn.append(figure)
+            yield figure
+
+    monkeypatch.setattr(plotting, "figure_in", kept)
+    return drawn

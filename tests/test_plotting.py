@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,21 +34,6 @@ def points(lines: tuple[tuple[float, ...], ...], cells: int = 2) -> list[GridPoi
         best = min(errors, key=lambda key: errors[key])
         table += [GridPoint(cell, 100 + cell, *key, error, key == best) for key, error in errors.items()]
     return table
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The figures that were drawn."""
-    drawn, draw = [], plotting.figure_in
-
-    @contextmanager
-    def kept(path: str, force: bool) -> Iterator[Any]:
-        with draw(path, force) as figure:
-            drawn.append(figure)
-            yield figure
-
-    monkeypatch.setattr(plotting, "figure_in", kept)
-    return drawn
 
 
 def drawn(names: tuple[str, ...], folder: Path, figures: list[Any]) -> Any:

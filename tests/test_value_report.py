@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from localsvm.cli import plotting, score_report, value_report
+from localsvm.cli import score_report, value_report
 from localsvm.runs.predict import Predicted
 from localsvm.runs.prediction import value_report as reporting
 from localsvm.runs.prediction.value_report import SHARES, ValueReport
@@ -141,21 +139,6 @@ def test_every_report_is_drawn(name: str, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"report.json", "predicted-observed.png", "residuals.png"}
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["rows"] == len(y) and (found["answers"][0]["mean_squared_error"] is None) == (name == "far away")
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The figures that were drawn."""
-    drawn, draw = [], plotting.figure_in
-
-    @contextmanager
-    def kept(path: str, force: bool) -> Iterator[Any]:
-        with draw(path, force) as figure:
-            drawn.append(figure)
-            yield figure
-
-    monkeypatch.setattr(plotting, "figure_in", kept)
-    return drawn
 
 
 def test_pictures_show_the_rows_and_the_bins(figures: list[Any], tmp_path: Path) -> None:

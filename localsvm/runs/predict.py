@@ -514,7 +514,7 @@ class Score:
 
     @property
     def alarms(self) -> list[tuple[int, int]]:
-        """Pairs of a detection: false alarms, and quiet rows; missed alarms, and rows that should raise one; else none."""
+        """Pairs, of a detection alone: false alarms and quiet rows; missed alarms and rows that should raise one."""
         if not isinstance(self.target, Detection):
             return []
         labels, count = self.target.labels.tolist(), self.confusion

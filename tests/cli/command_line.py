@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from localsvm.cli.group import lsvm
+from localsvm.runs.progress import Work
 
 DEADLINE = 30.0  # seconds after which a condition that is waited for has failed
 PLAIN = ("--metric", "none")  # for what is about something else: learning one takes longer than all the rest
@@ -31,6 +34,20 @@ def invoke(*args: Any, code: int | None = 0, stdin: bytes | None = None) -> Resu
         raise result.exception
     assert code is None or result.exit_code == code, result.output
     return result
+
+
+@contextmanager
+def over_after_a_record(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Within it, the --time-limit of a command is over once a cell, or the score of a setting, is recorded."""
+    record = Work.record
+
+    def over(work: Any, coarse: int, name: str) -> None:
+        record(work, coarse, name)
+        signal.raise_signal(signal.SIGALRM)  # as the timer does
+
+    with monkeypatch.context() as timer:
+        timer.setattr(Work, "record", over)
+        yield
 
 
 def usage_error(*args: Any) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import PLAIN, error, invoke, usage_error
+from command_line import PLAIN, error, invoke, over_after_a_record, usage_error
 from parts_of_text import Parts
 from test_engines import ENGINES, engine
 from test_part_prediction import path_of
@@ -26,7 +25,6 @@ from localsvm.runs.cells import schedule as scheduling
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.prediction.parts import Collected, Prediction, TextRows, predict_parts
-from localsvm.runs.progress import Work
 from localsvm.runs.train import train
 
 ONE = ("-g", 0.3, "-C", 3, "-v", 3, "-j", 1, *PLAIN)
@@ -133,17 +131,11 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ("--roc", "-g", "0.1,1", "-C", "0.3,3", "-v", "3", *PLAIN)
-    record = Work.record
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)
     whole = invoke("train", "-q", "-j", 1, *given, folder / "train", tmp_path / "whole.h5")
     line = ("train", "-j", 1, *given, folder / "train", tmp_path / "m.h5")
 
-    def over(work: Any, coarse: int, name: str) -> None:
-        record(work, coarse, name)
-        signal.raise_signal(signal.SIGALRM)  # as the timer does
-
-    with monkeypatch.context() as timer:
-        timer.setattr(Work, "record", over)
+    with over_after_a_record(monkeypatch):
         invoke(*line, "--time-limit", "1h", code=124)
     resumed = invoke(*line, "--resume")
     assert "note: settings scored before, in cells that are not finished: 1\n" in resumed.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from command_line import error, invoke, usage_error
 from matplotlib.collections import PathCollection
 from sklearn.decomposition import PCA
 
-from localsvm.cli import plotting
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
 from localsvm.runs.predict import LocalModel
@@ -37,21 +34,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plane(rows: Path) -> Path:
     invoke("train", *POINT, "--metric", "rank:2", rows, rows.with_name("plane.h5"))
     return rows.with_name("plane.h5")
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The figures that were drawn."""
-    drawn, draw = [], plotting.figure_in
-
-    @contextmanager
-    def kept(path: str, force: bool) -> Iterator[Any]:
-        with draw(path, force) as figure:
-            drawn.append(figure)
-            yield figure
-
-    monkeypatch.setattr(plotting, "figure_in", kept)
-    return drawn
 
 
 def test_bars_are_the_weights_the_largest_first(plane: Path, tmp_path: Path, figures: list[Any]) -> None:

@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import PLAIN, SLOW, error, invoke, records, run, session, start, usage_error, wait_until
+from command_line import (
+    PLAIN,
+    SLOW,
+    error,
+    invoke,
+    over_after_a_record,
+    records,
+    run,
+    session,
+    start,
+    usage_error,
+    wait_until,
+)
 from test_train import content
 
 from localsvm.cli.program import Terminated, _stoppable
 from localsvm.cli.value_types import DurationType
 from localsvm.runs.cells import schedule as scheduling
-from localsvm.runs.progress import Work
 
 PROMPT = 3.0  # seconds: "within a second" on a machine that may be busy with other tests
 
@@ -106,17 +117,12 @@ def test_a_run_out_of_time_goes_on_later(jobs: int, train_file: Path, tmp_path: 
 def test_what_was_scored_when_time_was_over_is_kept(
     jobs: int, train_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, wait = tmp_path / "m.h5", Work.record
+    model = tmp_path / "m.h5"
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)
     invoke("train", "-q", *ONE_CELL, train_file, tmp_path / "whole.h5")
     line = ("train", "-j", jobs, *ONE_CELL, train_file, model)
 
-    def over(work: Any, coarse: int, name: str) -> None:
-        wait(work, coarse, name)
-        signal.raise_signal(signal.SIGALRM)  # as the timer does
-
-    with monkeypatch.context() as timer:
-        timer.setattr(Work, "record", over)
+    with over_after_a_record(monkeypatch):
         ended = invoke(*line, "--time-limit", "1h", code=124)
     assert ended.stderr == (
         "error: the time limit is over with 1 settings scored and 0 of 1 cells finished; go on with --resume\n"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import PLAIN, error, invoke, usage_error
+from command_line import PLAIN, error, invoke, over_after_a_record, usage_error
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error
 from test_train import content
@@ -19,7 +18,6 @@ from test_train import content
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
 from localsvm.runs.cells import schedule as scheduling
-from localsvm.runs.progress import Work
 from localsvm.targets.loss_names import LOSSES
 
 SQUARES, LEVELS = ("--loss", "least-squares"), ("--loss", "quantile", "--quantile", "0.9,.1,0.5")
@@ -351,17 +349,11 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
 ) -> None:
     """What was scored before is not scored again, and each level finds its own point in it."""
     given = (*loss, "-g", "0.02,0.2,2", "-C", "0.3,3", "-v", "3", *PLAIN)
-    wait = Work.record
     monkeypatch.setattr(scheduling, "SMALL_RUN", 0.0)
     invoke("train", "-q", "-j", 1, *given, folder / "train", tmp_path / "whole.h5")
     line = ("train", "-j", 1, *given, folder / "train", tmp_path / "m.h5")
 
-    def over(work: Any, coarse: int, name: str) -> None:
-        wait(work, coarse, name)
-        signal.raise_signal(signal.SIGALRM)  # as the timer does
-
-    with monkeypatch.context() as timer:
-        timer.setattr(Work, "record", over)
+    with over_after_a_record(monkeypatch):
         ended = invoke(*line, "--time-limit", "1h", code=124)
     assert "the time limit is over with 1 settings scored and 0 of 1 cells finished" in ended.stderr
     resumed = invoke(*line, "--resume")
