@@ -80,7 +80,8 @@ def _residuals(figure: Any, report: ValueReport) -> None:
 
     y, answers, _ = report.drawn()
     f = answers[:, report.middle]
-    r, bins = y - f, report.bins()
+    r, summary = y - f, report.as_dict()
+    bins, scores = summary["bins"], summary["answers"][report.middle]
     axes, counts = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
     low, high = _ends(r)
     _rows(figure, axes, f, r, (*_ends(f), low, high))
@@ -94,7 +95,6 @@ def _residuals(figure: Any, report: ValueReport) -> None:
     axes.legend(loc="upper left", fontsize="small")
     counts.hist(r, BARS, range=(low, high), orientation="horizontal", color="C0")
     counts.set(xlabel="rows")
-    scores = report.as_dict()["answers"][report.middle]
     size, mean = scores["mean_absolute_error"], scores["mean_residual"]
     figure.suptitle(
         f"mean absolute error {size:.5g}, mean residual {mean:.3g}, {report.rows:,} rows", fontsize="medium"
@@ -106,8 +106,9 @@ def _reliability(figure: Any, report: ValueReport) -> None:
     import numpy as np
     from matplotlib import colormaps
 
-    bins, summary = report.bins(), report.as_dict()
-    x, coverage = [each["prediction"] for each in bins], summary["coverage"]
+    summary = report.as_dict()
+    bins, coverage = summary["bins"], summary["coverage"]
+    x = [each["prediction"] for each in bins]
     axes, *rest = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1]) if coverage else [figure.subplots()]
     levels = report.levels if report.levelled else []
     step = -(-len(levels) // LEGEND)
