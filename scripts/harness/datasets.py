@@ -71,13 +71,19 @@ def examples(data: Path, name: str, part: str) -> Dataset:
     return Dataset(rows.X, np.where(rows.y == 2, 1.0, -1.0)) if name == "covtype" else rows
 
 
-def joined(data: Path, name: str) -> tuple[Any, Any]:
-    """The rows of both parts of a set, dense in float64, and their labels."""
+def dense_parts(data: Path, name: str) -> list[tuple[Any, Any]]:
+    """Rows, dense in float32 with the same columns, and labels of both parts of a set."""
     parts = [examples(data, name, part) for part in PARTS]
     rows = [part.X if isinstance(part.X, np.ndarray) else part.X.toarray() for part in parts]
     width = max(X.shape[1] for X in rows)
-    wide = [np.pad(X.astype(np.float64), ((0, 0), (0, width - X.shape[1]))) for X in rows]
-    return np.concatenate(wide), np.concatenate([part.y for part in parts])
+    wide = [np.pad(np.asarray(X, np.float32), ((0, 0), (0, width - X.shape[1]))) for X in rows]
+    return [(X, part.y) for X, part in zip(wide, parts, strict=True)]
+
+
+def joined(data: Path, name: str) -> tuple[Any, Any]:
+    """The rows of both parts of a set, dense in float64, and their labels."""
+    rows, labels = zip(*dense_parts(data, name), strict=True)
+    return np.concatenate(rows).astype(np.float64), np.concatenate(labels)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.commands import lsvm, pinned
+from harness.datasets import joined
 from harness.experiment import Experiment, carry_out
+from harness.library import write
 from harness.options import parsed, parser
 from harness.runlog import Run
 from harness.tables import table, thousands
-from localsvm.data.readers.libsvm import read
-from localsvm.data.writers.libsvm import write
+from localsvm.targets.detection import CONFIDENCE
 
 Floats = NDArray[np.float64]
 SETS = ("magic", "cod-rna", "ijcnn1", "a9a")
@@ -43,7 +44,6 @@ OURS = {"localsvm": [], "localsvm (no metric)": ["--metric", "none"]}
 TREES, SVC = "trees", "SVC"
 QUANTILE, ORDER = " (quantile)", " (order statistic)"
 METHODS = (*OURS, TREES + QUANTILE, TREES + ORDER, SVC + ORDER)
-CONFIDENCE = 0.95
 ABOUT = """\
 # False alarms below a bound
 
@@ -113,12 +113,9 @@ def measure(missing: list[Any], _: list[Detection], options: Any) -> Iterator[De
 
 @cache
 def rows_of(folder: Path, name: str) -> tuple[Floats, Floats]:
-    """All rows of a set, dense, and their labels."""
-    parts = [read(folder / f"{name}.{part}.libsvm.xz") for part in ("train", "test")]
-    dense = [part.X if isinstance(part.X, np.ndarray) else part.X.toarray() for part in parts]
-    width = max(X.shape[1] for X in dense)
-    X = np.concatenate([np.pad(X, ((0, 0), (0, width - X.shape[1]))) for X in dense])
-    return X, np.concatenate([part.y for part in parts])
+    """All rows of a set, dense in float32, and their labels."""
+    X, y = joined(folder, name)
+    return X.astype(np.float32), y
 
 
 def drawn(X: Floats, y: Floats, seed: int, rows: int) -> Split:

@@ -29,7 +29,7 @@ from sklearn.svm import OneClassSVM
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.commands import lsvm, pinned
-from harness.datasets import examples
+from harness.datasets import dense_parts
 from harness.experiment import Experiment, carry_out
 from harness.library import write
 from harness.machine import processors, with_article
@@ -98,15 +98,12 @@ class Rows:
     @classmethod
     def of(cls, data: Path, name: str, most: int, seed: int) -> Rows:
         """The rows of a set, drawn by a seed."""
-        train, test = (examples(data, name.removesuffix(BUT_ONE), part) for part in ("train", "test"))
-        labels, counts = np.unique(train.y, return_counts=True)
+        (X, y), (X_test, truth) = dense_parts(data, name.removesuffix(BUT_ONE))
+        labels, counts = np.unique(y, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         learned = labels[order[:-1] if name.endswith(BUT_ONE) else order[:1]]
-        mine = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(train.y, learned)))[:most]
-        X, X_test = (dense(part.X) for part in (train, test))
-        width = max(X.shape[1], X_test.shape[1])
-        X, X_test = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (X[mine], X_test))
-        return cls(X, X_test, np.isin(test.y, learned))
+        mine = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, learned)))[:most]
+        return cls(X[mine], X_test, np.isin(truth, learned))
 
 
 def main() -> None:
@@ -155,11 +152,6 @@ def peer(rows: Rows, seed: int, make: Callable[[int], Any]) -> tuple[Any, Any, f
     detector: Pipeline = make_pipeline(StandardScaler(), make(seed)).fit(rows.X)
     values = detector.decision_function(rows.X_test)
     return values, values < 0, time.process_time() - started
-
-
-def dense(X: Any) -> np.ndarray:
-    """Rows as an array."""
-    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
 
 
 def page(runs: list[Detection], options: Any) -> str:
