@@ -19,7 +19,7 @@ import pytest  # noqa: E402
 from localsvm.cli import plotting  # noqa: E402
 from localsvm.runs.cells import schedule as scheduling  # noqa: E402
 
-FAST_CASES = 3  # of a test, without a mark that says how many
+FAST_CASES = 2  # of a test, without a mark that says how many
 
 # a shell that starts the tests in the background has Ctrl-C ignored, by them and by the commands that they start
 signal.signal(signal.SIGINT, signal.default_int_handler)

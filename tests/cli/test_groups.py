@@ -115,6 +115,7 @@ def test_options_of_groups_that_do_not_fit_are_refused(
     assert message in usage_error("train", *options, folder / "t.libsvm", tmp_path / "m.h5")
 
 
+@pytest.mark.whole
 def test_one_group_to_a_cell_says_nothing_of_the_error(tmp_path: Path) -> None:
     """Cells that are groups: each is trained with folds of single rows, and no error is told."""
     rng = np.random.default_rng(0)
