@@ -11,7 +11,7 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
-from localsvm.selection.search import Search
+from localsvm.selection.search import Begin, Search
 
 
 @given(
@@ -204,42 +204,82 @@ def test_at_most_64_values_on_an_axis() -> None:
         check_values(range(1, 66))
 
 
-def searched(loss: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+def searched(loss: np.ndarray, begin: Begin | None = None) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """Losses of a table that an adaptive search scores, nan elsewhere, and its rounds."""
-    search, known, rounds = Search("adaptive"), np.full(loss.shape, np.nan), []
-    while lines := search.next_settings(known):
+    search, known, rounds = Search("adaptive", begin), np.full(loss.shape, np.nan), []
+    while lines := search.next_settings(known, bests=[int(np.argmin(np.nan_to_num(known, nan=9.0).min(axis=1)))]):
         rounds.append(lines)
         for g in lines:
-            end = next((c for c in range(4, loss.shape[1]) if search.ends(loss[g, :c])), loss.shape[1])
-            known[g, :end] = loss[g, :end]
+            while costs := search.next_costs(known[g]):
+                assert np.isnan(known[g, costs]).all()
+                known[g, costs] = loss[g, costs]
     return known, rounds
+
+
+def bowl(g: int, c: int) -> np.ndarray:
+    """Losses (10, 10) whose smallest is at (g, c)."""
+    i, j = np.indices((10, 10))
+    return 0.1 + 0.01 * ((i - g) ** 2 + (j - c) ** 2)
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_an_adaptive_search_finds_the_bottom_of_a_bowl(g: int, c: int) -> None:
-    i, j = np.indices((10, 10))
-    loss = 0.1 + 0.01 * ((i - g) ** 2 + (j - c) ** 2)
-    known, rounds = searched(loss)
+    known, rounds = searched(bowl(g, c))
     assert rounds[0] == (1, 4, 7)
-    assert np.nanmin(known) == loss.min()
+    assert np.nanmin(known) == bowl(g, c).min()
     assert np.isnan(known).any()
 
 
+@given(st.integers(0, 9), st.integers(0, 9), st.builds(Begin, st.integers(0, 9), st.integers(0, 9)))
+def test_a_search_that_is_told_where_to_begin_finds_it_too(g: int, c: int, begin: Begin) -> None:
+    known, rounds = searched(bowl(g, c), begin)
+    assert rounds[0] == (begin.setting,)
+    assert np.nanmin(known) == bowl(g, c).min()
+
+
+def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone() -> None:
+    known, rounds = searched(bowl(4, 6), Begin(4, 5))
+    assert rounds == [(4,), (3, 5)]
+    assert np.argwhere(~np.isnan(known)).tolist() == [[i, j] for i in (3, 4, 5) for j in (5, 6, 7)]
+
+
+def costs_after(losses: list[float], n: int, begin: Begin | None = None) -> range:
+    """The costs of n that an adaptive search scores after those of these losses; nan is one without."""
+    return Search("adaptive", begin).next_costs(np.asarray(losses + [np.nan] * (n - len(losses))))
+
+
 def test_a_flat_beginning_does_not_end_a_line() -> None:
-    search = Search("adaptive")
-    assert search.stretches(6) == [(0, 4), (4, 5), (5, 6)] and search.stretches(3) == [(0, 3)]
-    assert not search.ends(np.asarray([0.3, 0.3, 0.3, 0.3, 0.3]))
-    assert not search.ends(np.asarray([0.3, 0.2, 0.21, 0.2]))
-    assert search.ends(np.asarray([0.3, 0.2, 0.21, 0.201]))
-    assert not search.ends(np.asarray([0.3, 0.2, 0.21]))
+    assert costs_after([], 6) == range(4) and costs_after([], 3) == range(3)
+    assert costs_after([0.3, 0.3, 0.3, 0.3, 0.3], 6) == range(5, 6)
+    assert costs_after([0.3, 0.2, 0.21, 0.2], 6) == range(4, 5)
+    assert not costs_after([0.3, 0.2, 0.21, 0.201], 6)
+    assert costs_after([0.3, 0.2, 0.21], 6) == range(3, 4)
+
+
+def test_a_line_that_begins_in_the_middle_goes_up_and_then_down() -> None:
+    begin, none = Begin(0, 4), [np.nan] * 4
+    assert costs_after([], 9, begin) == range(4, 7) and costs_after([], 5, begin) == range(2, 5)
+    assert costs_after([*none, 0.3, 0.2, 0.1], 9, begin) == range(7, 8)
+    assert costs_after([*none, 0.3, 0.3, 0.3], 9, begin) == range(7, 8)
+    assert not costs_after([*none, 0.3, 0.2, 0.21], 9, begin)
+    assert costs_after([*none, 0.1, 0.2, 0.3], 9, begin) == range(3, 4)
+    assert not costs_after([*none[1:], 0.2, 0.1, 0.2, 0.3], 9, begin)
+
+
+def test_the_best_setting_of_each_choice_gets_its_neighbours() -> None:
+    search, loss = Search("adaptive", Begin(4, 4)), np.full((10, 3), np.nan)
+    assert search.next_settings(loss) == (4,)
+    loss[3:6] = 0.1
+    assert search.next_settings(loss, bests=[3, 5, 4]) == (2, 6)
+    assert search.next_settings(loss, bests=[4, 4]) == ()
 
 
 def test_a_full_search_scores_everything_at_once() -> None:
     search = Search("full")
-    assert search.stretches(10) == [(0, 10)]
+    assert search.next_costs(np.full(10, np.nan)) == range(10)
+    assert not search.next_costs(np.asarray([0.1, 0.2, 0.3, 0.4]))
     assert search.next_settings(np.full((3, 1), np.nan)) == (0, 1, 2)
     assert search.next_settings(np.zeros((3, 1))) == ()
-    assert not search.ends(np.asarray([0.1, 0.2, 0.3, 0.4]))
 
 
 def test_settings_without_neighbours_are_scored_at_once() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.dataset import Examples
+from localsvm.data.blocks.dataset import Examples, rows_of
 from localsvm.data.blocks.dealing import Mates
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import ALL, WHOLE
@@ -94,6 +95,12 @@ class Cell:
     def held_out(self, fold: int) -> slice:
         """The rows that a fold holds out; none for WHOLE."""
         return slice(0, 0) if fold == WHOLE else slice(int(self.edges[fold]), int(self.edges[fold + 1]))
+
+    def thinned(self, step: int) -> Cell:
+        """The cell of every step-th row of each fold, each of which stands for itself, with buffers of its own."""
+        some = np.concatenate([np.arange(int(a), int(b), step) for a, b in pairwise(self.edges)])
+        of_rows = {name: getattr(self, name)[some] for name in ("y", "mass", "cost", "folds")}
+        return replace(self, X=rows_of(self.X, some), **of_rows, behind=None, mates=None, scratch=Scratch())
 
     def training_weight(self, fold: int, problem: int = ALL) -> Floats:
         """Copy (n,) of `weight_of` a problem, with 0 for the rows that the fold holds out."""

@@ -35,6 +35,7 @@ class Grid:
         lambda.
     costs : ascending, instead of lambdas. With neither there is one point a setting, and its cost is nan.
     of_problem : n are the rows of the binary problem, not all of the cell's.
+    guided : an adaptive search of it begins where that of a part of the rows ends.
     """
 
     settings: tuple[Values, ...] = ((),)
@@ -42,6 +43,7 @@ class Grid:
     lambdas: Values = ()
     costs: Values = ()
     of_problem: bool = False
+    guided: bool = False
 
     @property
     def ordered(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ SEARCHES = ("full", "adaptive")
 STRIDE = 3  # of the first settings of an adaptive search
 FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
 PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
+GUIDED_STRETCH, GUIDED_PATIENCE = 3, 1  # the same where the search was told where to begin
+
+
+class Begin(NamedTuple):
+    """Where a search begins: indices of a setting and of a cost."""
+
+    setting: int
+    cost: int
 
 
 @dataclass(frozen=True)
@@ -20,23 +29,30 @@ class Search:
 
     `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
     unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
-    once two costs after its best one have been worse, as the largest costs are the slowest. What is scored depends on
-    held-out errors alone.
+    once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
+    this setting first, then neighbours of the best one of each choice, and of each setting three costs from that of
+    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. What
+    is scored depends on held-out errors alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
+    begin : of an adaptive search of settings that are ordered, where an optimum is expected.
     """
 
     kind: str = "full"
+    begin: Begin | None = None
 
-    def next_settings(self, loss: NDArray[np.float64], ordered: bool = True) -> tuple[int, ...]:
+    def next_settings(
+        self, loss: NDArray[np.float64], ordered: bool = True, bests: Sequence[int] = ()
+    ) -> tuple[int, ...]:
         """The settings to score next; none at the end.
 
         Parameters
         ----------
         loss : (settings, costs) float64, nan where unscored.
         ordered : settings that follow each other are neighbours (see Grid).
+        bests : the best setting of each choice, whose neighbours a search with `begin` scores.
 
         Returns
         -------
@@ -46,27 +62,37 @@ class Search:
         n = len(loss)
         if self.kind == "full" or not ordered or n <= STRIDE:
             return tuple(int(g) for g in np.flatnonzero(unscored))
+        if unscored.all() and self.begin is not None:
+            return (self.begin.setting,)
         if unscored.all():
             return tuple(range(1, n, STRIDE))
-        best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
-        return tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
+        if self.begin is None:
+            bests = [int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))]
+        near = sorted({g for best in bests for g in (best - 1, best + 1)})
+        return tuple(g for g in near if 0 <= g < n and unscored[g])
 
     def expected(self, n: int, ordered: bool) -> int:
         """Expected number of the n settings that will be scored."""
         whole = self.kind == "full" or not ordered or n <= STRIDE
         return n if whole else len(range(1, n, STRIDE)) + 2
 
-    def stretches(self, n_costs: int) -> list[tuple[int, int]]:
-        """The parts (first, last) of the costs, first .. last - 1, after each of which `ends` is to be asked."""
-        edges = [0, n_costs] if self.kind == "full" else [0, *range(FIRST_STRETCH, n_costs), n_costs]
-        return list(pairwise(edges))
+    def next_costs(self, loss: NDArray[np.float64]) -> range:
+        """The costs of a setting to be scored next; none at the end.
 
-    def ends(self, loss: NDArray[np.float64]) -> bool:
-        """True where a setting is left after these losses (costs,), by ascending cost.
+        Equal losses are no reason to leave a setting: all begin flat.
 
-        Equal losses are no reason: all begin flat.
+        Parameters
+        ----------
+        loss : (costs,) float64, nan where unscored; what is scored are costs that follow each other.
         """
+        n, scored = len(loss), np.flatnonzero(~np.isnan(loss))
         if self.kind == "full":
-            return False
-        best = int(loss.argmin())
-        return len(loss) - 1 - best >= PATIENCE and bool((loss[best + 1 :] > loss[best]).all())
+            return range(0 if len(scored) else n)
+        if not len(scored):
+            first = 0 if self.begin is None else min(self.begin.cost, max(0, n - GUIDED_STRETCH))
+            return range(first, min(n, first + (FIRST_STRETCH if self.begin is None else GUIDED_STRETCH)))
+        first, last, best = int(scored[0]), int(scored[-1]), int(np.nanargmin(loss))
+        patience = PATIENCE if self.begin is None else GUIDED_PATIENCE
+        if last + 1 < n and (last - best < patience or not (loss[best + 1 : last + 1] > loss[best]).all()):
+            return range(last + 1, last + 2)
+        return range(first - 1, first) if first == best and first > 0 else range(0)

@@ -24,6 +24,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from localsvm.pulse import beat
 from localsvm.solvers._smo import DualReport
@@ -31,8 +32,7 @@ from localsvm.solvers._smo import DualReport
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
-FEW_LANDMARKS, LANDMARKS = 128, 400  # at first, and where solutions have taken more than MANY_PASSES
-MANY_PASSES = 12
+FEWEST, LANDMARKS, ROWS_A_LANDMARK = 40, 500, 12  # between so many landmarks one for so many rows
 MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only compared with others
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
@@ -85,9 +85,9 @@ class Solved:
         return cls(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
 
 
-def places(n: int, most: int = LANDMARKS) -> NDArray[np.intp]:
-    """Places of at most so many landmarks among n rows."""
-    k = min(most, n)
+def places(n: int) -> NDArray[np.intp]:
+    """Places of the landmarks among n rows."""
+    k = min(n, LANDMARKS, max(FEWEST, n // ROWS_A_LANDMARK))
     return (np.arange(k) * n) // k
 
 
@@ -96,43 +96,43 @@ class Landmarks:
 
     With the eigenvectors U of the masked G'G for its largest eigenvalues, L, and `least` the smallest of these, it is
     U (L + ridge)^-1 U' (least + ridge) + 1 - U U'. Products with it lose few digits in float32, however small the ridge
-    is.
+    is. U' is V' G for the eigenvectors of the masked GG', divided by the roots of L.
 
     rows : (k, n or more) the kernel of the landmarks with all n rows.
     some : (k,) places of the landmarks.
     """
 
     def __init__(self, rows: NDArray[np.floating], n: int, some: NDArray[np.intp]) -> None:
-        rows = rows[:, :n].astype(np.float64)
-        inner = rows[:, some]
-        values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
-        kept = np.flatnonzero(values > SPAN * max(float(values[-1]), TINY))
-        self._factor: Singles = ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)
+        rows = rows[:, :n].astype(np.float32)
+        inner = rows[:, some].astype(np.float64)
+        inner = (inner + inner.T) / 2.0
+        jitter = SPAN * max(float(np.linalg.norm(inner, 1)), TINY)  # the norm is no less than the largest eigenvalue
+        factor = np.linalg.cholesky(inner + jitter * np.eye(len(some))).astype(np.float32)
+        self._factor: Singles = np.asarray(solve_triangular(factor, rows, lower=True, check_finite=False), np.float32)
+        self._whole: Singles = self._factor @ self._factor.T
         self._known: dict[int, tuple[Floats, Singles]] = {}
 
     def of_mask(self, group: int, mask: Singles) -> tuple[Floats, Singles]:
-        """The largest eigenvalues (l,), ascending, of the masked G'G, and their eigenvectors (l, n)."""
+        """The largest eigenvalues (l,), ascending, of the masked GG', and V (k, l) over their roots."""
         if group not in self._known:
-            G = self._factor * mask
-            values, vectors = np.linalg.eigh((G @ G.T).astype(np.float64))
-            kept = np.flatnonzero(values > SPAN * values[-1])
-            values = values[kept]
-            inverse = (vectors[:, kept] / np.sqrt(values)).astype(np.float32)
-            self._known[group] = values, inverse.T @ G
+            out = self._factor[:, mask == 0.0]
+            values, vectors = np.linalg.eigh((self._whole - out @ out.T).astype(np.float64))
+            kept = np.flatnonzero(values > SPAN * max(float(values[-1]), TINY))
+            self._known[group] = values[kept], (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
         return self._known[group]
 
     def apply(self, systems: Systems, residual: Singles) -> Singles:
-        """The preconditioner times residuals (m, n), with the mean ridge of each system."""
-        out = residual.copy()
+        """The preconditioner times residuals (m, n), 0 outside their masks, with the mean ridge of each system."""
+        of_landmarks = residual @ self._factor.T
         for group in np.unique(systems.group):
             some = np.flatnonzero(systems.group == group)
             mask = systems.mask[some[0]]
-            values, U = self.of_mask(int(group), mask)
-            if len(values):
-                ridge = ((systems.ridge[some] @ mask) / max(1.0, float(mask.sum())))[:, None].astype(np.float64)
-                share = 1.0 - (values[0] + ridge) / (values + ridge)
-                out[some] -= ((residual[some] @ U.T) * share.astype(np.float32)) @ U
-        return out
+            values, V = self.of_mask(int(group), mask)
+            ridge = ((systems.ridge[some] @ mask) / max(1.0, float(mask.sum())))[:, None].astype(np.float64)
+            least = values[0] if len(values) else 0.0
+            share = 1.0 - (least + ridge) / (values + ridge)
+            of_landmarks[some] = ((of_landmarks[some] @ V) * share.astype(np.float32)) @ V.T
+        return np.asarray(residual - (of_landmarks @ self._factor) * systems.mask, np.float32)
 
 
 def solve(

@@ -6,7 +6,7 @@ localsvm/targets/losses.py; c is the best constant. See localsvm/methods/kernel/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 from localsvm.errors import OptionError
@@ -48,6 +48,10 @@ class ValueOptions(ValueLosses, KernelMethod):
     def by_gradients(self) -> bool:
         """True for least squares."""
         return bool(self.loss == LEAST_SQUARES)
+
+    def memory(self, size: CellSize) -> int:
+        """Bytes of the kernel and what is made of it, and for values those of the rows that guide the search."""
+        return super().memory(size) + (super().memory(replace(size, rows=size.rows // 4)) if self.value_losses else 0)
 
     def check(self, size: CellSize) -> None:
         """Refuse cells whose kernel matrix is not held for SMO."""

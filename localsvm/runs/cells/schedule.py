@@ -309,6 +309,9 @@ class _Scheduled:
         """The records of a result, which is one of a cell or the scores of a setting."""
         number = unit.coarse
         opened = self._open[number]
+        if isinstance(result, Search):
+            opened.queue.guided(unit, result)
+            return
         if not isinstance(result, CellResult):
             yield number, f"{unit.index}/setting/{result.best.setting}", pack_scores(result)
             if unit.settings:
@@ -426,9 +429,14 @@ class _Queue:
         if len(grid.settings) <= 1:
             self.whole()
             return
-        for cell in self._units:
-            self._scores[cell] = Scores.of(grid, self._units[cell].inputs.target.choices)
-            self._waiting.extend(self._next(cell))
+        for cell, unit in self._units.items():
+            self._scores[cell] = Scores.of(grid, unit.inputs.target.choices)
+            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if grid.guided else self._next(cell))
+
+    def guided(self, done: WorkUnit, search: Search) -> None:
+        """Begin a cell's search, which a unit has found."""
+        self._units[done.index] = replace(self._units[done.index], search=search)
+        self._waiting.extendleft(self._next(done.index))
 
     def scored(self, done: WorkUnit, scores: Scores) -> None:
         """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
@@ -441,7 +449,8 @@ class _Queue:
     def _next(self, cell: int) -> list[WorkUnit]:
         """The next round of the search without settings that are known, a unit a setting; at its end the model."""
         unit = self._units[cell]
-        while settings := unit.inputs.search.next_settings(self._scores[cell].loss, self._ordered):
+        search = unit.search or unit.inputs.search
+        while settings := search.next_settings(self._scores[cell].loss, self._ordered, self._scores[cell].bests):
             for i in unit.known.keys() & settings:
                 self._scores[cell] = self._scores[cell].merge(unit.known[i])
             if parts := [replace(unit, settings=(i,), known={}) for i in settings if i not in unit.known]:

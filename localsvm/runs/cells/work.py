@@ -154,6 +154,8 @@ class WorkUnit:
     behind : how many rows its rows stand for.
     average_rows : the mean size of a cell.
     coarse, place : the number of the coarse cell, and what messages say of it.
+    guides : whether the search of the cell is all that is asked for.
+    search : of the cell, where it is known; see `CellSelection.guided`.
     settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
@@ -172,6 +174,8 @@ class WorkUnit:
     average_rows: float
     coarse: int = 0
     place: str = ""
+    guides: bool = False
+    search: Search | None = None
     settings: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
@@ -183,7 +187,9 @@ class WorkUnit:
         return f"cell {self.index}{self.place} ({self.last - self.first:,} rows)"
 
     def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
-        """Do the work: yield scores if `tells`, and return a CellResult, or the Scores of `settings` if there are some.
+        """Do the work: yield scores if `tells`, and return a CellResult.
+
+        If it `guides` the result is a Search, and if there are `settings` the Scores of these.
 
         scratch: the worker's.
         """
@@ -193,22 +199,25 @@ class WorkUnit:
             cell = inputs.cell(self.stream, rows, self.fold_rows, self.behind, threads, scratch, self.room)
             grid = inputs.method.grid(cell, self.average_rows, inputs.folds)
             selection = CellSelection(inputs.method, cell, grid)
-            if self.settings:
-                return selection.score(self.settings, inputs.search)
             scores = self.scores
-            wanted = grid.n_points > 1 or inputs.holds or not inputs.fit
-            if scores is None and wanted and inputs.folds > 1:
-                scores = yield from self._searched(selection)
+            wanted = inputs.folds > 1 and (grid.n_points > 1 or inputs.holds or not inputs.fit)
+            search = self.search or (selection.guided(inputs.search) if wanted else inputs.search)
+            if self.guides:
+                return search
+            if self.settings:
+                return selection.score(self.settings, search)
+            if scores is None and wanted:
+                scores = yield from self._searched(selection, search)
             if scores is not None:
-                scores = selection.complete(scores, inputs.search)
+                scores = selection.complete(scores, search)
                 scores = selection.sharpened(scores) if inputs.sharp else scores
             # of one point the model is the same with and without -b 1; a threshold is of fold models
             chosen = scores if grid.n_points > 1 or cell.target.novel_share is not None else None
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
         return self._result(cell, grid, scores, fitted, time.process_time() - started)
 
-    def _searched(self, selection: CellSelection) -> Generator[Scores, None, Scores]:
-        steps = selection.steps(self.inputs.search, self.known)
+    def _searched(self, selection: CellSelection, search: Search) -> Generator[Scores, None, Scores]:
+        steps = selection.steps(search, self.known)
         return (yield from steps) if self.tells else finish(steps)
 
     def _error(self, cell: Cell, kept: Kept) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class ValueSystem(System):
 
     def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss]) -> None:
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        self._most, self.losses = least_squares.FEW_LANDMARKS, losses
+        self.losses = losses
 
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float
@@ -159,9 +159,6 @@ class ValueSystem(System):
         products = solved.f.astype(np.float64)
         if certified:
             solved, products = self._certified(systems, solved, tolerance)
-        if self._most < least_squares.LANDMARKS and solved.passes.mean() > least_squares.MANY_PASSES:
-            self._most = least_squares.LANDMARKS
-            del self._landmarks
         results = []
         for i, (job, of, start) in enumerate(zip(jobs, rows, starts, strict=True)):
             path, reports, known = [], [], () if start is None else start.known
@@ -220,7 +217,7 @@ class ValueSystem(System):
     @cached_property
     def _landmarks(self) -> Landmarks:
         """The preconditioner of this kernel."""
-        some = least_squares.places(self.n, self._most)
+        some = least_squares.places(self.n)
         rows = self.K.landmark_rows(some) if isinstance(self.K, KernelRows) else self.K[some]
         return Landmarks(rows, self.n, some)
 

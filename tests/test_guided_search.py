@@ -1,0 +1,109 @@
+"""The search of a cell of values begins where that of a part of its rows ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_engines import manifest
+from value_cells import cell_of_values, examples, noisy
+
+from localsvm.data.blocks.dataset import Dataset
+from localsvm.methods.grids import Grid
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.runs.cells.schedule import Resources
+from localsvm.runs.config import TrainingConfig
+from localsvm.runs.progress import Work
+from localsvm.runs.train import train
+from localsvm.selection import cross_validation
+from localsvm.selection.cross_validation import LEAST_GUIDE, THINNED, CellSelection
+from localsvm.selection.search import Search
+from localsvm.targets.loss_names import ABSOLUTE, LEAST_SQUARES
+
+ADAPTIVE, FULL = Search("adaptive"), Search("full")
+ROWS = THINNED * LEAST_GUIDE
+CONFIG = TrainingConfig(KernelSVM(loss=LEAST_SQUARES), "none", metric="none", grid="adaptive")
+
+
+def selection(n: int, method: KernelSVM, **changes: Any) -> CellSelection:
+    cell = cell_of_values(*examples(n), folds=5)
+    return CellSelection(method, cell, replace(method.grid(cell, n, 5), **changes))
+
+
+def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
+    X, y = examples(203)
+    cell = replace(cell_of_values(X, y, folds=5), cost=np.linspace(1.0, 2.0, 203))
+    part = cell.thinned(4)
+    places = np.concatenate([np.flatnonzero(cell.folds == fold)[::4] for fold in range(5)])
+    for name in ("X", "y", "mass", "cost", "folds"):
+        assert np.array_equal(getattr(part, name), getattr(cell, name)[places])
+    assert part.rows == part.mass.sum() and part.scratch is not cell.scratch
+    assert part.n_folds == 5 and cell.thinned(1000).n_folds == 5
+
+
+@pytest.mark.parametrize("loss", [LEAST_SQUARES, ABSOLUTE])
+def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a part guides the search of the part."""
+    monkeypatch.setattr(cross_validation, "LEAST_GUIDE", 40)
+    method = KernelSVM(loss=loss)
+    of = selection(700, method)
+    part = CellSelection(method, of.cell.thinned(THINNED), of.grid)
+    assert part.guided(ADAPTIVE).begin is not None
+    guided = of.guided(ADAPTIVE)
+    best = part.search(part.guided(ADAPTIVE)).best
+    assert guided.begin == (best.setting, best.cost)
+    scores, every = of.search(guided), of.search(FULL)
+    assert scores.best.loss <= 1.01 * np.nanmin(every.loss)
+    assert np.isfinite(scores.loss).sum() < 0.25 * every.loss.size
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "search", "changes"),
+    [
+        (ROWS - 1, KernelSVM(loss=LEAST_SQUARES), ADAPTIVE, {}),
+        (ROWS, KernelSVM(loss=LEAST_SQUARES), FULL, {}),
+        (ROWS, KernelSVM(loss=LEAST_SQUARES), ADAPTIVE, {"guided": False}),
+    ],
+)
+def test_few_rows_and_full_searches_have_no_guide(
+    n: int, method: KernelSVM, search: Search, changes: dict[str, bool]
+) -> None:
+    assert selection(n, method, **changes).guided(search) == search
+
+
+def test_classes_and_several_epsilons_have_no_guide() -> None:
+    several = KernelSVM(loss="epsilon-insensitive", epsilon=(0.1, 0.2))
+    assert selection(ROWS, several).guided(ADAPTIVE) == ADAPTIVE
+    cell = cell_of_values(*examples(20))
+    assert not KernelSVM().grid(cell, 20, 5).guided and not Grid().guided
+    assert KernelSVM(loss=ABSOLUTE).grid(cell, 20, 5).guided
+
+
+class Stopped(Exception):
+    """Ends a run in the middle."""
+
+
+def test_neither_workers_nor_an_interruption_change_a_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers share the settings of the one cell; what has been scored is not scored again."""
+    record, counted = Work.record, []
+
+    def trained(name: str, jobs: int = 1, **options: Any) -> None:
+        train(Dataset(*noisy(ROWS, 0)), CONFIG, tmp_path / name, resources=Resources(jobs=jobs), **options)
+
+    def stopping(work: Any, coarse: int, key: str) -> None:
+        record(work, coarse, key)
+        counted.append(key)
+        if len(counted) == 2:
+            raise Stopped
+
+    trained("one.h5")
+    trained("two.h5", jobs=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Work, "record", stopping)
+        with pytest.raises(Stopped):
+            trained("three.h5", jobs=2)
+    trained("three.h5", resume=True)
+    assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5") == manifest(tmp_path / "three.h5")
