@@ -7,7 +7,7 @@ enum { TILE = 32 };
 
 /* The lower triangle of a row-major matrix is the upper one of a column-major one. */
 static char LOWER[] = "U", PLAIN[] = "N";
-static float zero = 0.0f, one = 1.0f, minus_half = -0.5f;
+static float zero = 0.0f, one = 1.0f, minus_one = -1.0f, minus_half = -0.5f;
 
 /* Copies the lower triangle to the upper one, tile by tile, so that both stay in the cache. */
 static void mirror(float *a, int n, int ld)
@@ -67,8 +67,8 @@ int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
     return LSVM_OK;
 }
 
-/* Rows of A times sqrt(s_i), those with s_i > 0, into `scaled`; how many there are. */
-static int scale_rows(struct lsvm_ridge *r)
+/* Rows of A times sqrt(|s_i|), those whose s_i has this sign, into `scaled`; how many there are. */
+static int scale_rows(struct lsvm_ridge *r, float sign)
 {
     int filled = 0;
     for (int i = 0; i < r->n; i++) {
@@ -76,24 +76,23 @@ static int scale_rows(struct lsvm_ridge *r)
         float s = 0.0f;
         for (int64_t k = (int64_t)i * r->outputs; k < (int64_t)(i + 1) * r->outputs; k++)
             s += r->u[k] * r->a[k] / row[i];
-        if (!(s > 0.0f))
+        if (!(sign * s > 0.0f))
             continue;
         float *to = r->scaled + (int64_t)filled++ * r->ld;
-        s = sqrtf(s);
+        s = sqrtf(sign * s);
         for (int j = 0; j < r->n; j++)
             to[j] = s * row[j];
     }
     return filled;
 }
 
-int lsvm_ridge_gradient(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
+void lsvm_ridge_slope(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
-    const int status = lsvm_ridge_values(lapack, r);
-    if (status != LSVM_OK)
-        return status;
-    int filled = scale_rows(r);
+    int filled = scale_rows(r, 1.0f);
     times_inverse(lapack, r, r->u, r->au);
     lapack->syrk(LOWER, PLAIN, &r->n, &filled, &one, r->scaled, &r->ld, &zero, r->slope, &r->ld);
+    if ((filled = scale_rows(r, -1.0f)) > 0)
+        lapack->syrk(LOWER, PLAIN, &r->n, &filled, &minus_one, r->scaled, &r->ld, &one, r->slope, &r->ld);
     /* the rows of au and a are columns of BLAS, hence its transposed form */
     lapack->syr2k(LOWER, "T", &r->n, &r->outputs, &minus_half, r->au, &r->outputs, r->a, &r->outputs, &one, r->slope,
                   &r->ld);
@@ -121,5 +120,4 @@ int lsvm_ridge_gradient(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
             sum += (double)part[l];
         r->sums[i] = sum;
     }
-    return LSVM_OK;
 }

@@ -12,6 +12,8 @@
  * The loss of values is that of the residuals r_ik = a_ik / A_ii: squares, sum_i w_i sum_k r_ik^2. In its derivative
  * residuals count as no larger than `most`, so that a few rows do not decide: u_ik = 2 w_i r_ik / A_ii, r_ik clipped.
  *
+ * Of any other loss of the residuals, u_ik is its derivative by r_ik over A_ii; s_i may then be negative.
+ *
  * Matrices are row-major float32; n x n ones have `ld` floats from row to row and are symmetric. Products are those of
  * BLAS and LAPACK, which the caller hands in and keeps on one thread; sums that are returned are float64. The caller
  * owns all arrays. Nothing here allocates.
@@ -51,11 +53,11 @@ struct lsvm_ridge {
     double ridge_slope; /* the derivative of the loss by the ridge */
 };
 
-/* Finds loss, f (as y - a / A_ii, from `a` and `inverse`), slope, sums and ridge_slope. LSVM_OK, or LSVM_SINGULAR where
- * K + ridge I is not positive definite in float32. */
-int lsvm_ridge_gradient(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
-
-/* The same up to `loss` and `a`. */
+/* Finds f (as y - a / A_ii, from `a` and `inverse`), loss and u. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not
+ * positive definite in float32. */
 int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
+
+/* Finds slope, sums and ridge_slope from what `lsvm_ridge_values` found; u may be that of another loss. */
+void lsvm_ridge_slope(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
 
 #endif

@@ -21,6 +21,8 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import SMOOTHING, Survey
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.representations.metric_judging import MetricRows
+from localsvm.representations.metric_learning import pinball_slope
 from localsvm.selection.tally import Tally
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.targets.base import Observed, ValueRange
@@ -420,12 +422,17 @@ def huber(r: np.ndarray, most: float) -> np.ndarray:
 
 def loss_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, ridge: float, most: float) -> float:
     """Loss of the values of each row by ridge regression of all others."""
-    total = 0.0
+    return float(w @ huber(left_by_others(K, Y, ridge), most).sum(axis=1))
+
+
+def left_by_others(K: np.ndarray, Y: np.ndarray, ridge: float) -> np.ndarray:
+    """Residual of each row, by ridge regression of all others."""
+    left = np.empty(Y.shape)
     for i in range(len(Y)):
         kept = np.delete(np.arange(len(Y)), i)
         a = np.linalg.solve(K[np.ix_(kept, kept)] + ridge * np.eye(len(kept)), Y[kept].astype(np.float64))
-        total += w[i] * float(huber(Y[i] - K[i, kept] @ a, most).sum())
-    return total
+        left[i] = Y[i] - K[i, kept] @ a
+    return left
 
 
 @pytest.mark.parametrize(
@@ -452,6 +459,46 @@ def test_the_gradient_of_residuals_is_that_of_differences(n: int, outputs: int, 
     assert_allclose(sums, W.sum(axis=1), atol=1e-5 * size)
     after, before = (loss_of(K, Y, w, RIDGE + change, most) for change in (step, -step))
     assert solver.ridge_slope == pytest.approx((after - before) / (2 * step), rel=1e-3, abs=1e-5)
+
+
+def pinball_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, levels: tuple[float, ...]) -> float:
+    """Mean loss over the levels of residuals by all other rows, less the constant of the smallest loss of each."""
+    left = left_by_others(K, Y, RIDGE)[:, 0]
+    return float(np.mean([min(w @ Loss(QUANTILE, level)(left - c) for c in left) for level in levels]))
+
+
+@pytest.mark.parametrize("levels", [(0.5,), (0.9,), (0.05, 0.5, 0.95)])
+def test_the_gradient_of_pinball_losses_is_that_of_differences(levels: tuple[float, ...]) -> None:
+    """Rows whose residual is between 0 and the constant pull the other way."""
+    n, rng = 25, np.random.default_rng(3)
+    Z = (0.7 * rng.standard_normal((n, 3))).astype(np.float32)
+    Y, w = rng.standard_normal((n, 1)).astype(np.float32), rng.random(n) + 0.1
+    K = np.exp(-np.square(Z.astype(np.float64)[:, None] - Z).sum(axis=2))
+    solver = RidgeLoss(n, 1, most=3.0)
+    left = Y - solver.values(Z, Y, w, RIDGE).astype(np.float64)
+    assert_allclose(left, left_by_others(K, Y, RIDGE), atol=1e-5)
+    W, sums = (np.array(part, np.float64) for part in solver.slope(pinball_slope(left, w, levels)))
+    step = 1e-6
+    for i, j in {(0, 1), (n // 2, 0), (n - 1, n // 3), (5, 17)}:
+        change = np.zeros((n, n))
+        change[i, j] = change[j, i] = step
+        after, before = (pinball_of(K + sign * change, Y, w, levels) for sign in (1.0, -1.0))
+        assert 2.0 * W[i, j] == pytest.approx((after - before) / (2 * step) * K[i, j], rel=2e-3, abs=1e-4)
+    assert_allclose(W, W.T)
+    assert_allclose(sums, W.sum(axis=1), atol=1e-5)
+
+
+@pytest.mark.parametrize("levels", [(0.5,), (0.1, 0.9)])
+def test_a_metric_of_quantiles_is_judged_by_the_pinball_loss(levels: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((40, 1)).astype(np.float32), rng.exponential(size=(40, 1)).astype(np.float32)
+    rows, values = MetricRows(X, Y, np.ones(40), values=True, levels=levels), 0.5 * np.asarray(Y, np.float64)
+    loss, error = rows.losses(Y, values)
+    expected = [min(float(Loss(QUANTILE, t)(Y - values - c).mean()) for c in (Y - values)[:, 0]) for t in levels]
+    assert np.array_equal(loss, error) and loss.mean() == pytest.approx(np.mean(expected))
+    shifted = rows.losses(Y, values, (Y - values)[:, 0] + 1.0)[0]
+    assert shifted.mean() > loss.mean()
+    assert rows.guess(np.arange(40)).mean() > 1.5 * loss.mean()
 
 
 def test_values_of_rows_are_those_of_classes_and_the_losses_differ() -> None:

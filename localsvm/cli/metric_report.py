@@ -33,7 +33,8 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
         return f"{chosen} (nothing else was clearly better)"
     if "score" in learned:
         before, after = (f"{value:.4g}" for value in learned["error"])
-        return f"{chosen} (RMSE on fresh rows {before} -> {after})"
+        score = {"rmse": "RMSE", "pinball": "mean pinball loss"}[learned["score"]]
+        return f"{chosen} ({score} on fresh rows {before} -> {after})"
     before, after = (f"{100 * value:.3g}" for value in learned["error"])
     return f"{chosen} (error on fresh rows {before} -> {after} %)"
 

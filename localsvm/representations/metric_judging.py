@@ -26,6 +26,8 @@ from localsvm.representations.metric_learning import (
     centre_of,
 )
 from localsvm.solvers._ridge import RidgeLoss
+from localsvm.targets.loss_names import QUANTILE
+from localsvm.targets.losses import Loss
 
 FOLDS = 5
 CELL = 500  # rows of a cell
@@ -37,7 +39,7 @@ Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
 class MetricRows(NamedTuple):
     """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
 
-    ties, distance, values : see `MetricLearner`.
+    ties, distance, values, levels : see `MetricLearner`.
     """
 
     X: Examples
@@ -46,21 +48,33 @@ class MetricRows(NamedTuple):
     ties: Ties | None = None
     distance: Distance = DISTANCES["euclidean"]
     values: bool = False
+    levels: tuple[float, ...] = ()
 
     def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
         """Learner from some of the rows; see `MetricLearner`."""
-        return MetricLearner(self.X, self.Y, self.weight, self.ties, rows, self.distance, self.values, sample, check)
+        return MetricLearner(
+            self.X, self.Y, self.weight, self.ties, rows, self.distance, self.values, self.levels, sample, check
+        )
 
     def of(self, rows: Rows) -> Self:
         """Some of the rows."""
         return self._replace(X=rows_of(self.X, rows), Y=self.Y[rows], weight=self.weight[rows])
 
-    def losses(self, Y: Dense, values: Floats) -> Floats:
+    def losses(self, Y: Dense, values: Floats, others: Floats | None = None) -> Floats:
         """Loss and error (2, n) of values (n, problems) for what they should be.
 
         Of classes they are the squared hinge, and 1 where a row is wrong or 0 where it is right. Of values they are the
-        square of what is left, where a few large ones count as no more than LARGEST_RESIDUAL, and the square itself.
+        square of what is left, where a few large ones count as no more than LARGEST_RESIDUAL, and the square itself. Of
+        quantiles both are the mean pinball loss over the levels, of the value and the quantile of all that is left.
+
+        others : what is left (m,) of the rows whose quantiles are taken; None for these rows themselves.
         """
+        if self.levels:
+            left = Y[:, 0] - values[:, 0]
+            others = left if others is None else others
+            of_levels = [Loss(QUANTILE, level) for level in self.levels]
+            lost = [loss(left - loss.constant(others, np.ones(len(others)))) for loss in of_levels]
+            return np.repeat(np.mean(lost, axis=0)[None], 2, axis=0)
         if self.values:
             left = np.abs(Y - values)
             return np.stack([np.square(np.minimum(left, LARGEST_RESIDUAL)).sum(axis=1), np.square(left).sum(axis=1)])
@@ -121,12 +135,13 @@ class _Judge:
         z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         solver, values = RidgeLoss(len(cell), Y.shape[1], self.data.distance.base), np.zeros(Y.shape)
+        others: Floats = Y[:, 0].astype(np.float64)
         with suppress(ArithmeticError):  # no inverse in float32: nothing is known of these rows
-            solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)
+            others = others - solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)[:, 0]
             for fold in judging:
                 if len(places := np.flatnonzero(of == fold)):
                     values[places] = solver.left_out(places)
-        return self.data.losses(Y, values)
+        return self.data.losses(Y, values, others)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:
         """The loss of all rows of some cells, each by those of other folds."""

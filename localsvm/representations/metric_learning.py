@@ -2,14 +2,15 @@
 
 Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
 leave-one-out values, or of the mean square of their residuals (solvers/_ridge.pyx), by Adam (Kingma and Ba 2015). The
-iterates of the last part are averaged.
+iterates of the last part are averaged. For quantiles the loss is the mean pinball loss over the levels, where the
+quantile of a row is its leave-one-out value and the quantile of all residuals.
 The kernel is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a
 factor on the metric and the ridge are learned along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
 from localsvm.representations.distances import DISTANCES, Distance, mapped
 from localsvm.solvers._ridge import RidgeLoss
+from localsvm.targets.losses import quantile
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -98,6 +100,7 @@ class MetricLearner:
     rows : (m,) int64 ascending, the rows that may be looked at.
     distance : that the metric is for.
     values : whether Y are values.
+    levels : of quantiles, if those are what the metric is for.
     sample : rows of a sample, at most.
     check : is called before each step; what it raises ends the learning.
 
@@ -109,10 +112,11 @@ class MetricLearner:
 
     def __init__(
         self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows,
-        distance: Distance = DISTANCES["euclidean"], values: bool = False, sample: int = SAMPLE,
-        check: Callable[[], None] = lambda: None,
+        distance: Distance = DISTANCES["euclidean"], values: bool = False,
+        levels: Sequence[float] = (), sample: int = SAMPLE, check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._most = LARGEST_RESIDUAL if values else 0.0
+        self._levels = levels
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
         self._ties, self.distance = ties, distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
@@ -168,9 +172,11 @@ class MetricLearner:
         """
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
-        weight = self._weight[part]
+        Y, weight = self._Y[part], self._weight[part]
+        weight = weight / (weight.sum() or 1.0)
         try:
-            W, sums = loss.gradient(mapped(X, L), self._Y[part], weight / (weight.sum() or 1.0), ridge)
+            left = Y.astype(np.float64) - loss.values(mapped(X, L), Y, weight, ridge)
+            W, sums = loss.slope(pinball_slope(left, weight, self._levels) if self._levels else None)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
         slope = self.distance.slope(X, L, W, sums)
@@ -195,6 +201,20 @@ class MetricLearner:
 
     def _rows_at(self, rows: Rows) -> Dense:
         return dense_rows(self._X, rows) - self._centre
+
+
+def pinball_slope(left: Floats, weight: Floats, levels: Sequence[float]) -> Floats:
+    """Derivative (n, 1) of the mean pinball loss over the levels by residuals (n, 1), less their own quantiles.
+
+    weight : (n,), of each row in the loss.
+    """
+    slopes = np.zeros((len(levels), len(left)))
+    for slope, level in zip(slopes, levels, strict=True):
+        apart = left[:, 0] - quantile(left[:, 0], weight, level)
+        slope[:] = weight * (level - (apart < 0.0))
+        at = apart == 0.0  # the constant goes along with these rows, where the loss of all has its least
+        slope[at] = weight[at] * (-slope[~at].sum() / max(weight[at].sum(), SMALLEST))
+    return np.asarray(slopes.mean(axis=0)[:, None])
 
 
 def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:

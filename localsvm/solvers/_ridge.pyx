@@ -35,8 +35,8 @@ cdef extern from "ridge.h":
         float *au
         double *sums
         double loss, ridge_slope
-    int lsvm_ridge_gradient(const lsvm_lapack *, lsvm_ridge *) nogil
     int lsvm_ridge_values(const lsvm_lapack *, lsvm_ridge *) nogil
+    void lsvm_ridge_slope(const lsvm_lapack *, lsvm_ridge *) nogil
 
 cdef lsvm_lapack LAPACK
 
@@ -58,8 +58,8 @@ cdef class RidgeLoss:
     """The leave-one-out loss of n rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
 
     With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes, or of
-    values, with `most`: the largest residual that counts in gradients. Its arrays serve call after call, of one thread
-    at a time.
+    values, with `most`: the largest residual that counts in gradients. `slope` may be given that of another loss. Its
+    arrays serve call after call, of one thread at a time.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ cdef class RidgeLoss:
     """
     cdef lsvm_ridge m
     cdef object rows, kernel, arrays, base
-    cdef object _slope, _sums, _a, _inverse, _y
+    cdef object _slope, _sums, _a, _u, _inverse, _y
 
     def __init__(self, int n, int outputs, base=SQUARES, float most=0.0):
         if n < 1 or outputs < 1:
@@ -76,15 +76,15 @@ cdef class RidgeLoss:
         size, self.base = padded(n), base
         self.m.n, self.m.outputs, self.m.ld = n, outputs, size
         self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
-        self._a, u, au = (np.zeros((n, outputs), np.float32) for _ in range(3))
+        self._a, self._u, au = (np.zeros((n, outputs), np.float32) for _ in range(3))
         self._sums = np.zeros(n)
-        self.arrays = (scaled, u, au)
+        self.arrays = (scaled, au)
         self.m.kernel = <const float *>address(self.kernel)
         self.m.inverse = <float *>address(self._inverse)
         self.m.slope = <float *>address(self._slope)
         self.m.scaled = <float *>address(scaled)
         self.m.a = <float *>address(self._a)
-        self.m.u = <float *>address(u)
+        self.m.u = <float *>address(self._u)
         self.m.au = <float *>address(au)
         self.m.sums = <double *>address(self._sums)
 
@@ -98,7 +98,7 @@ cdef class RidgeLoss:
 
     def values(self, Z, Y, w, float ridge) -> np.ndarray:
         """(n, outputs) float32 leave-one-out values; sets `loss`. Arguments and errors as in `gradient`."""
-        self._call(Z, Y, w, ridge, False)
+        self._call(Z, Y, w, ridge)
         return Y - self._a / np.diagonal(self._inverse)[:, None]
 
     def left_out(self, rows) -> np.ndarray:
@@ -108,8 +108,7 @@ cdef class RidgeLoss:
         return self._y[rows] - np.linalg.solve(inverse, self._a[rows].astype(np.float64))
 
     def gradient(self, Z, Y, w, float ridge) -> tuple:
-        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
-        view that the next call overwrites. And (n,) float64 W 1.
+        """What `slope` gives, of the loss of classes or the squares.
 
         Parameters
         ----------
@@ -120,10 +119,23 @@ cdef class RidgeLoss:
 
         Raises ArithmeticError where K + ridge I is not positive definite in float32.
         """
-        self._call(Z, Y, w, ridge, True)
+        self._call(Z, Y, w, ridge)
+        return self.slope()
+
+    def slope(self, by_residual=None) -> tuple:
+        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
+        view that the next call overwrites. And (n,) float64 W 1. Sets `ridge_slope`.
+
+        by_residual : (n, outputs), the derivative of the loss by the residuals Y - values of the last call of `values`;
+            None for the loss of classes or the squares.
+        """
+        if by_residual is not None:
+            self._u[:] = by_residual / np.diagonal(self._inverse)[:, None]
+        with nogil:
+            lsvm_ridge_slope(&LAPACK, &self.m)
         return self._slope[:, : self.m.n], self._sums
 
-    cdef _call(self, Z, Y, w, float ridge, bint slope):
+    cdef _call(self, Z, Y, w, float ridge):
         cdef int status
         if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs) or w.shape != (self.m.n,):
             raise ValueError("Z, Y and w must have n rows, Y one column an output")
@@ -135,7 +147,7 @@ cdef class RidgeLoss:
         panels.kernel_matrix(Kernel("gaussian" if self.base == SQUARES else "manhattan"), Z, self.kernel,
                              panels.norms_of(Z))
         with nogil:
-            status = lsvm_ridge_gradient(&LAPACK, &self.m) if slope else lsvm_ridge_values(&LAPACK, &self.m)
+            status = lsvm_ridge_values(&LAPACK, &self.m)
         end_call(status)
 
 

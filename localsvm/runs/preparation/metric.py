@@ -34,6 +34,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import Classification, class_factors
+from localsvm.targets.loss_names import QUANTILE
 from localsvm.threads import Threads
 
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
@@ -291,8 +292,9 @@ class _Learning:
         ranks = self.ranks if any(each.ranks for each in geometries) else None
         description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
         if self.observed is not None and self.observed.values is not None:
-            unit = self.observed.values.deviation
-            description |= {"error": tuple(unit * square**0.5 for square in choice.error), "score": "rmse"}
+            unit, pinball = self.observed.values.deviation, bool(self.data.levels)
+            error = tuple(unit * (mean if pinball else mean**0.5) for mean in choice.error)
+            description |= {"error": error, "score": "pinball" if pinball else "rmse"}
         if len(metrics) == 1:
             return Measured(metrics[0], ranks, description)
         features = before if ranks is None else ranks.columns(before)
@@ -408,7 +410,10 @@ def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tupl
     if data.weight is not None:
         weight *= data.weight / data.weight.max()
     Y = target.encode(data.y).astype(np.float32)
-    rows = MetricRows(data.X, Y[:, :1] if of_values else Y, weight, _ties(data), values=of_values)
+    losses = config.method.value_losses
+    levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
+    Y = Y[:, :1] if of_values else Y
+    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels)
     return rows, target.strata(data.y)
 
 
