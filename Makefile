@@ -11,7 +11,7 @@ STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -We
 
 .PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
-.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-values reproduce-coverage reproduce-detection reproduce-held-out reproduce-novelties peers bench bench-quick bench-linear bench-probabilities clean
+.PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-values reproduce-coverage reproduce-detection reproduce-held-out reproduce-novelties peers bench bench-quick bench-linear bench-probabilities bench-values clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -238,6 +238,10 @@ bench-linear: build ## [DATA=folder] linear SVMs against LIBLINEAR; into docs/re
 
 bench-probabilities: build ## [DATA=folder] probabilities against scikit-learn's CalibratedClassifierCV; into docs/results/bench
 	$(BIN)/python scripts/bench/probabilities.py $(BENCH_OPTIONS) $(DATA)
+
+bench-values: build peers ## TABLES=folder values in cells against liquidSVM's ls, qt and ex; into docs/results/bench
+	@test -n "$(TABLES)" || { echo "make bench-values TABLES=folder-of-the-tables" >&2; exit 2; }
+	$(BIN)/python scripts/bench/values.py $(BENCH_OPTIONS) "$(TABLES)"
 
 bench: ## [DATA=folder] the tables of docs/results/bench: hours
 bench-quick: ## [DATA=folder] the small end of the same, in build/bench/quick: about three minutes

@@ -133,7 +133,7 @@ COMPARISON = Comparison(
     },
     section,
     takes_part,
-    target="bench-linear",
+    target="bench-linear DATA",
     introduction=[
         "Rows in memory. Dense sets are divided by their standard deviations; mnist is its digit 5 against the rest,",
         "in [0, 1]. Ours stop at a duality gap of a thousandth of the objective, LIBLINEAR at its own tolerances (.1",

@@ -84,7 +84,7 @@ class Comparison:
     one run, `wall` (seconds) among them; those whose names begin with "localsvm" are ours. section: the Markdown of the
     turns of one machine. takes_part: True where a contestant takes part in a case. prepare: makes files before the
     clocks. reuse: comparisons whose turns of equal cases count here. introduction: the first lines of the page. target:
-    the target of make that runs it.
+    the target of make that runs it, and the variable with its data.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Comparison:
     prepare: Callable[[Case, argparse.Namespace], None] = lambda case, options: None
     reuse: tuple[str, ...] = ()
     introduction: list[str] = field(default_factory=list)
-    target: str = "bench"
+    target: str = "bench DATA"
 
 
 def comparison_parser(description: str | None) -> argparse.ArgumentParser:

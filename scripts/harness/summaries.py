@@ -136,7 +136,7 @@ def _written_by(comparison: Comparison) -> list[str]:
     """Paragraph on where the figures come from."""
     name = comparison.name
     return [
-        f"Written by `make {comparison.target} DATA=...` (`scripts/bench/{name}.py`) from `{name}.jsonl`. Seconds are",
+        f"Written by `make {comparison.target}=...` (`scripts/bench/{name}.py`) from `{name}.jsonl`. Seconds are",
         "medians over interleaved rounds, errors means; every run is a process of its own with as many threads as",
         "cores named. Imports and the making of the data are not in them. Ratios are taken within each round; where a",
         "run takes over a minute there is one round. Contestants that failed, were stopped or were not started are",
