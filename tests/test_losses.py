@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
+from localsvm.solvers.pinball import quantile
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
@@ -24,7 +25,7 @@ from localsvm.targets.loss_names import (
     QUANTILE,
     SQUARED_INSENSITIVE,
 )
-from localsvm.targets.losses import Loss, quantile
+from localsvm.targets.losses import Loss
 
 SQUARES = (LEAST_SQUARES, EXPECTILE, SQUARED_INSENSITIVE)  # losses without bounds of the coefficients
 LEVELS = (0.05, 0.5, 0.8)

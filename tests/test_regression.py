@@ -22,9 +22,9 @@ from localsvm.features.survey import SMOOTHING, Survey
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_judging import MetricRows
-from localsvm.representations.metric_learning import pinball_slope
 from localsvm.selection.tally import Tally
 from localsvm.solvers._ridge import RidgeLoss
+from localsvm.solvers.pinball import pinball_slope
 from localsvm.targets.base import Observed, ValueRange
 from localsvm.targets.loss_names import (
     ABSOLUTE,

@@ -26,8 +26,7 @@ from localsvm.representations.metric_learning import (
     centre_of,
 )
 from localsvm.solvers._ridge import RidgeLoss
-from localsvm.targets.loss_names import QUANTILE
-from localsvm.targets.losses import Loss
+from localsvm.solvers.pinball import pinball
 
 FOLDS = 5
 CELL = 500  # rows of a cell
@@ -71,10 +70,7 @@ class MetricRows(NamedTuple):
         """
         if self.levels:
             left = Y[:, 0] - values[:, 0]
-            others = left if others is None else others
-            of_levels = [Loss(QUANTILE, level) for level in self.levels]
-            lost = [loss(left - loss.constant(others, np.ones(len(others)))) for loss in of_levels]
-            return np.repeat(np.mean(lost, axis=0)[None], 2, axis=0)
+            return np.stack([pinball(left, self.levels, left if others is None else others)] * 2)
         if self.values:
             left = np.abs(Y - values)
             return np.stack([np.square(np.minimum(left, LARGEST_RESIDUAL)).sum(axis=1), np.square(left).sum(axis=1)])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
 from localsvm.representations.distances import DISTANCES, Distance, mapped
 from localsvm.solvers._ridge import RidgeLoss
-from localsvm.targets.losses import quantile
+from localsvm.solvers.pinball import pinball_slope
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -201,20 +201,6 @@ class MetricLearner:
 
     def _rows_at(self, rows: Rows) -> Dense:
         return dense_rows(self._X, rows) - self._centre
-
-
-def pinball_slope(left: Floats, weight: Floats, levels: Sequence[float]) -> Floats:
-    """Derivative (n, 1) of the mean pinball loss over the levels by residuals (n, 1), less their own quantiles.
-
-    weight : (n,), of each row in the loss.
-    """
-    slopes = np.zeros((len(levels), len(left)))
-    for slope, level in zip(slopes, levels, strict=True):
-        apart = left[:, 0] - quantile(left[:, 0], weight, level)
-        slope[:] = weight * (level - (apart < 0.0))
-        at = apart == 0.0  # the constant goes along with these rows, where the loss of all has its least
-        slope[at] = weight[at] * (-slope[~at].sum() / max(weight[at].sum(), SMALLEST))
-    return np.asarray(slopes.mean(axis=0)[:, None])
 
 
 def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from localsvm.errors import RunError
 from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
 from localsvm.methods.cell import Cell, Job
-from localsvm.methods.grids import Grid
+from localsvm.methods.grids import Grid, guide_step
 from localsvm.naming import opt
 from localsvm.selection.search import Begin, Search
 from localsvm.selection.tally import Tally
 
 Floats = NDArray[np.float64]
-THINNED, LEAST_GUIDE = 4, 400  # the search of a cell is guided by a fourth of its rows, which are at least so many
 ROUGHNESS = 10.0  # solutions that score a grid are only compared by their held-out errors
 
 
@@ -224,10 +223,10 @@ class CellSelection:
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
         near. Most points are scored by the smallest part, where this takes next to no time.
         """
-        rows = len(self.cell.y)
-        if search.kind == "full" or not (self.grid.guided and self.grid.ordered) or rows < THINNED * LEAST_GUIDE:
+        step = guide_step(len(self.cell.y))
+        if search.kind == "full" or not (self.grid.guided and self.grid.ordered and step):
             return search
-        part = CellSelection(self.method, self.cell.thinned(THINNED), self.grid)
+        part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         best = part.search(part.guided(search)).best
         return replace(search, begin=Begin(best.setting, best.cost))
 

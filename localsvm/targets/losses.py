@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers.boxes import Dual
+from localsvm.solvers.pinball import quantile
 from localsvm.solvers.row_losses import Residual
 from localsvm.targets.loss_names import (
     ABSOLUTE,
@@ -104,13 +105,6 @@ class Loss:
         if self.name in (QUANTILE, ABSOLUTE, INSENSITIVE, HUBER):
             return quantile(y, weight, self.level)
         return float(y @ weight / weight.sum())
-
-
-def quantile(y: Values, weight: Values, level: float) -> float:
-    """The smallest of the values y (n,) up to which there is at least a share `level` of the weight (n,)."""
-    order = np.argsort(y, kind="stable")
-    reached = np.cumsum(weight[order])
-    return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
 
 
 def _expectile(y: Values, weight: Values, level: float) -> float:

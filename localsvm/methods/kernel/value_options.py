@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.cell_size import CellSize
+from localsvm.methods.grids import guide_step
 from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
@@ -51,7 +52,8 @@ class ValueOptions(ValueLosses, KernelMethod):
 
     def memory(self, size: CellSize) -> int:
         """Bytes of the kernel and what is made of it, and for values those of the rows that guide the search."""
-        return super().memory(size) + (super().memory(replace(size, rows=size.rows // 4)) if self.value_losses else 0)
+        step = guide_step(size.rows) if self.value_losses else 0
+        return super().memory(size) + (super().memory(replace(size, rows=-(-size.rows // step))) if step else 0)
 
     def check(self, size: CellSize) -> None:
         """Refuse cells whose kernel matrix is not held for SMO."""
