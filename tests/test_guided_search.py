@@ -44,7 +44,7 @@ def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
     assert part.n_folds == 5 and cell.thinned(1000).n_folds == 5
 
 
-@pytest.mark.parametrize("loss", [LEAST_SQUARES, ABSOLUTE])
+@pytest.mark.parametrize("loss", [LEAST_SQUARES, pytest.param(ABSOLUTE, marks=pytest.mark.whole)])
 def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of a part guides the search of the part."""
     monkeypatch.setattr(grids, "LEAST_GUIDE", 40)
