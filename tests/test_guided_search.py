@@ -113,3 +113,8 @@ def test_neither_workers_nor_an_interruption_change_a_bit(tmp_path: Path, monkey
             trained("three.h5", jobs=2)
     trained("three.h5", resume=True)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5") == manifest(tmp_path / "three.h5")
+
+
+def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:
+    assert ADAPTIVE.expected(14, True) == 7 and ADAPTIVE.expected(14, True, guided=True) == 3
+    assert FULL.expected(14, True, guided=True) == 14 and ADAPTIVE.expected(3, True, guided=True) == 3

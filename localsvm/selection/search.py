@@ -71,10 +71,11 @@ class Search:
         near = sorted({g for best in bests for g in (best - 1, best + 1)})
         return tuple(g for g in near if 0 <= g < n and unscored[g])
 
-    def expected(self, n: int, ordered: bool) -> int:
-        """Expected number of the n settings that will be scored."""
-        whole = self.kind == "full" or not ordered or n <= STRIDE
-        return n if whole else len(range(1, n, STRIDE)) + 2
+    def expected(self, n: int, ordered: bool, guided: bool = False) -> int:
+        """Expected number of the n settings that will be scored; guided: by a search that will have a `begin`."""
+        if self.kind == "full" or not ordered or n <= STRIDE:
+            return n
+        return (1 if guided else len(range(1, n, STRIDE))) + 2
 
     def next_costs(self, loss: NDArray[np.float64]) -> range:
         """The costs of a setting to be scored next; none at the end.
