@@ -86,6 +86,7 @@ def test_rows_far_from_zero_keep_their_distances() -> None:
     assert_allclose(radius(few, SUMS), np.abs(few - few.mean(axis=0)).sum(axis=1).max(), rtol=1e-5)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "manhattan", "polynomial"])
 def test_models_predict_by_the_formula(kernel: str, tmp_path: Path) -> None:
     X, y = hashed()

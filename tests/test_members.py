@@ -377,6 +377,7 @@ class StopAfter(Silent):
             raise Stop
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("probability", [False, True])
 def test_jobs_and_a_resume_change_no_bit(probability: bool, tmp_path: Path) -> None:
     config = replace(CELLS, probability=probability)
