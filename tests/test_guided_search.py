@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import stopped_after
 from test_engines import manifest
 from value_cells import cell_of_values, examples, noisy
 
@@ -17,7 +18,6 @@ from localsvm.methods.grids import LEAST_GUIDE, MOST_GUIDE, THINNED, Grid, guide
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.progress import Work
 from localsvm.runs.train import train
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.search import Search
@@ -88,33 +88,22 @@ def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
     assert guide_step(1_000_000) == 1_000_000 // MOST_GUIDE
 
 
-class Stopped(Exception):
-    """Ends a run in the middle."""
-
-
 def test_neither_workers_nor_an_interruption_change_a_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers share the settings of the one cell; what has been scored is not scored again."""
-    record, counted = Work.record, []
 
     def trained(name: str, jobs: int = 1, **options: Any) -> None:
         train(Dataset(*noisy(ROWS, 0)), CONFIG, tmp_path / name, resources=Resources(jobs=jobs), **options)
 
-    def stopping(work: Any, coarse: int, key: str) -> None:
-        record(work, coarse, key)
-        counted.append(key)
-        if len(counted) == 2:
-            raise Stopped
-
     trained("one.h5")
     trained("two.h5", jobs=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(Work, "record", stopping)
-        with pytest.raises(Stopped):
-            trained("three.h5", jobs=2)
+    with stopped_after(2, monkeypatch):
+        trained("three.h5", jobs=2)
     trained("three.h5", resume=True)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5") == manifest(tmp_path / "three.h5")
 
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:
-    assert ADAPTIVE.expected(14, True) == 7 and ADAPTIVE.expected(14, True, guided=True) == 3
-    assert FULL.expected(14, True, guided=True) == 14 and ADAPTIVE.expected(3, True, guided=True) == 3
+    grid, few = (Grid(tuple((float(g),) for g in range(n)), ("gamma",), guided=True) for n in (14, 3))
+    assert ADAPTIVE.expected(grid, ROWS - 1) == ADAPTIVE.expected(replace(grid, guided=False), ROWS) == 7
+    assert ADAPTIVE.expected(grid, ROWS) == 3
+    assert FULL.expected(grid, ROWS) == 14 and ADAPTIVE.expected(few, ROWS) == 3

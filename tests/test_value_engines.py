@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from command_line import PLAIN, error, invoke, run_all
+from command_line import PLAIN, Stopped, error, invoke, run_all, stopped_after
 from parts_of_text import Parts
 from scipy import sparse
 from test_engines import ENGINES, engine, manifest
@@ -247,10 +247,6 @@ def test_workers_change_no_bit(partition: str, name: str, tmp_path: Path) -> Non
         assert manifest(tmp_path / f"{jobs}.h5") == manifest(tmp_path / "1.h5")
 
 
-class Stopped(Exception):
-    """Ends a run in the middle."""
-
-
 @pytest.mark.parametrize(("jobs", "done"), [(1, 3), pytest.param(2, 2, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("partition", ["none", "voronoi"])
 @pytest.mark.parametrize("name", CONFIGS)
@@ -260,20 +256,11 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
 ) -> None:
     """It is stopped when so many settings or cells are there, by one worker or by two; the others are resumed."""
     config = replace(CONFIGS[name], partition=partition, cell_size=1000 if partition == "none" else 100)
-    path, record, counted = tmp_path / "m.h5", Work.record, []
-
-    def stopping(work: Any, coarse: int, key: str) -> None:
-        record(work, coarse, key)
-        counted.append(key)
-        if len(counted) == done:
-            raise Stopped
-
+    path = tmp_path / "m.h5"
     train(rows_of(), config, tmp_path / "whole.h5")
-    with monkeypatch.context() as patch:
-        patch.setattr(Work, "record", stopping)
-        with pytest.raises(Stopped):
-            train(rows_of(), config, path, resources=Resources(jobs=jobs))
-    assert not path.exists() and len(counted) == done
+    with stopped_after(done, monkeypatch):
+        train(rows_of(), config, path, resources=Resources(jobs=jobs))
+    assert not path.exists()
     train(rows_of(), config, path, resume=True)
     assert manifest(path) == manifest(tmp_path / "whole.h5")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.h5", "whole.h5"]
@@ -404,7 +391,7 @@ def test_a_high_effort_is_trained_and_predicts(loss: str, tmp_path: Path) -> Non
         done = invoke(*given)
         assert ("6 repeats, " in done.stderr) == (effort == "high")
     middle = 1 if loss == "levels" else None
-    assert rmse(tmp_path / "high.h5", middle) < 1.15 * rmse(tmp_path / "normal.h5", middle)
+    assert rmse(tmp_path / "high.h5", middle) < 1.1 * rmse(tmp_path / "normal.h5", middle)
 
 
 @pytest.mark.whole
@@ -413,16 +400,7 @@ def test_members_that_were_stopped_go_on_to_the_same_bits(tmp_path: Path, monkey
         KernelSVM(loss=QUANTILE, quantile=(0.1, 0.9), **TWO), "voronoi", 150, repeats=3, coverage=0.9
     )
     train(curved(400, 0), config, tmp_path / "whole.h5", resources=Resources(jobs=2))
-    record, counted = Work.record, []
-
-    def stopping(work: Any, coarse: int, key: str) -> None:
-        record(work, coarse, key)
-        counted.append(key)
-        if len(counted) == 40:
-            raise Stopped
-
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(Work, "record", stopping)
+    with stopped_after(40, monkeypatch):
         train(curved(400, 0), config, tmp_path / "m.h5")
     train(curved(400, 0), config, tmp_path / "m.h5", resume=True)
     assert manifest(tmp_path / "m.h5") == manifest(tmp_path / "whole.h5")

@@ -96,11 +96,15 @@ class Cell:
         """The rows that a fold holds out; none for WHOLE."""
         return slice(0, 0) if fold == WHOLE else slice(int(self.edges[fold]), int(self.edges[fold + 1]))
 
+    def part(self, rows: NDArray[np.intp]) -> Cell:
+        """The cell of some rows, ascending, each of which stands for itself."""
+        of_rows = {name: getattr(self, name)[rows] for name in ("y", "mass", "cost", "folds")}
+        return replace(self, X=rows_of(self.X, rows), **of_rows, behind=None, mates=None)
+
     def thinned(self, step: int) -> Cell:
-        """The cell of every step-th row of each fold, each of which stands for itself, with buffers of its own."""
+        """The cell of every step-th row of each fold, with buffers of its own."""
         some = np.concatenate([np.arange(int(a), int(b), step) for a, b in pairwise(self.edges)])
-        of_rows = {name: getattr(self, name)[some] for name in ("y", "mass", "cost", "folds")}
-        return replace(self, X=rows_of(self.X, some), **of_rows, behind=None, mates=None, scratch=Scratch())
+        return replace(self.part(some), scratch=Scratch())
 
     def training_weight(self, fold: int, problem: int = ALL) -> Floats:
         """Copy (n,) of `weight_of` a problem, with 0 for the rows that the fold holds out."""

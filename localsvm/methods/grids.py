@@ -36,7 +36,7 @@ class Grid:
         lambda.
     costs : ascending, instead of lambdas. With neither there is one point a setting, and its cost is nan.
     of_problem : n are the rows of the binary problem, not all of the cell's.
-    guided : an adaptive search of it begins where that of a part of the rows ends.
+    guided : an adaptive search of it begins where that of a part of the rows ends; its settings are ordered.
     """
 
     settings: tuple[Values, ...] = ((),)

@@ -175,8 +175,12 @@ class MetricLearner:
         Y, weight = self._Y[part], self._weight[part]
         weight = weight / (weight.sum() or 1.0)
         try:
-            left = Y.astype(np.float64) - loss.values(mapped(X, L), Y, weight, ridge)
-            W, sums = loss.slope(pinball_slope(left, weight, self._levels) if self._levels else None)
+            Z = mapped(X, L)
+            if self._levels:
+                left = Y.astype(np.float64) - loss.values(Z, Y, weight, ridge)
+                W, sums = loss.slope(pinball_slope(left, weight, self._levels))
+            else:
+                W, sums = loss.gradient(Z, Y, weight, ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
         slope = self.distance.slope(X, L, W, sums)

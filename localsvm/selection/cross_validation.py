@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from localsvm.errors import RunError
 from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Purpose, Solution, Start, System, View
 from localsvm.methods.cell import Cell, Job
-from localsvm.methods.grids import Grid, guide_step
+from localsvm.methods.grids import Grid
 from localsvm.naming import opt
 from localsvm.selection.search import Begin, Search
 from localsvm.selection.tally import Tally
@@ -223,8 +223,8 @@ class CellSelection:
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
         near. Most points are scored by the smallest part, where this takes next to no time.
         """
-        step = guide_step(len(self.cell.y))
-        if search.kind == "full" or not (self.grid.guided and self.grid.ordered and step):
+        step = search.guide_step(self.grid, len(self.cell.y))
+        if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         best = part.search(part.guided(search)).best

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.methods.grids import Grid, guide_step
+
 SEARCHES = ("full", "adaptive")
 STRIDE = 3  # of the first settings of an adaptive search
 FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
@@ -71,11 +73,16 @@ class Search:
         near = sorted({g for best in bests for g in (best - 1, best + 1)})
         return tuple(g for g in near if 0 <= g < n and unscored[g])
 
-    def expected(self, n: int, ordered: bool, guided: bool = False) -> int:
-        """Expected number of the n settings that will be scored; guided: by a search that will have a `begin`."""
-        if self.kind == "full" or not ordered or n <= STRIDE:
+    def guide_step(self, grid: Grid, rows: int) -> int:
+        """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does."""
+        return guide_step(rows) if self.kind == "adaptive" and grid.guided else 0
+
+    def expected(self, grid: Grid, rows: int) -> int:
+        """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""
+        n = len(grid.settings)
+        if self.kind == "full" or not grid.ordered or n <= STRIDE:
             return n
-        return (1 if guided else len(range(1, n, STRIDE))) + 2
+        return (1 if self.guide_step(grid, rows) else len(range(1, n, STRIDE))) + 2
 
     def next_costs(self, loss: NDArray[np.float64]) -> range:
         """The costs of a setting to be scored next; none at the end.

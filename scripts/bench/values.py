@@ -62,11 +62,13 @@ def parts(case: Case, options: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
 
 def lost(case: Case, answers: Any, y: Any) -> float:
     """Root of the mean square, or the mean loss over the levels, of answers (n, levels)."""
+    from localsvm.targets.losses import Loss
+
     left = y[:, None] - np.asarray(answers, np.float64).reshape(len(y), -1)
     if case.get("loss") == "least-squares":
         return float(np.sqrt(np.square(left).mean()))
-    size = np.square(left) if case.get("loss") == "expectile" else np.abs(left)
-    return float((np.where(left > 0.0, LEVELS, 1.0 - np.asarray(LEVELS)) * size).mean())
+    of_levels = zip(LEVELS, left.T, strict=True)
+    return float(np.mean([Loss(case.get("loss"), level)(residuals) for level, residuals in of_levels]))
 
 
 def ours(case: Case, options: argparse.Namespace) -> Figures:

@@ -50,6 +50,27 @@ def over_after_a_record(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+class Stopped(Exception):
+    """Ends a run in the middle."""
+
+
+@contextmanager
+def stopped_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Within it, a run is stopped once so many cells, or scores of settings, are recorded; it has to be."""
+    record, counted = Work.record, []
+
+    def stopping(work: Any, coarse: int, name: str) -> None:
+        record(work, coarse, name)
+        counted.append(name)
+        if len(counted) == count:
+            raise Stopped
+
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(Work, "record", stopping)
+        yield
+    assert len(counted) == count
+
+
 def usage_error(*args: Any) -> str:
     """The message of a command that ends with exit code 2, on one line."""
     return " ".join(invoke(*args, code=2).stderr.split())

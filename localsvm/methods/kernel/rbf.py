@@ -39,5 +39,5 @@ class GlobalSVM(ValueOptions):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else those of the paper."""
         gammas = check_values(self.gamma or GRID)
-        settings, costs = tuple((gamma,) for gamma in gammas), check_values(self.cost or GRID)
-        return self.with_epsilons(Grid(settings, ("gamma",), costs=costs, guided=bool(self.value_losses)))
+        grid = Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))
+        return self.with_epsilons(grid)

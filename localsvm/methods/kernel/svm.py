@@ -38,9 +38,9 @@ class KernelSVM(ValueOptions):
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
         import numpy as np
 
-        train, guided = 1.0 - 1.0 / max(2, folds), bool(self.value_losses)
+        train = 1.0 - 1.0 / max(2, folds)
         settings = tuple((gamma,) for gamma in self.gammas(np.floor(average_rows * train), cell.X))
         if self.cost:
-            return self.with_epsilons(Grid(settings, ("gamma",), costs=check_values(self.cost), guided=guided))
+            return self.with_epsilons(Grid(settings, ("gamma",), costs=check_values(self.cost)))
         lambdas = default_lambdas(np.floor(cell.rows * train), further=self.further[1])
-        return self.with_epsilons(Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True, guided=guided))
+        return self.with_epsilons(Grid(settings, ("gamma",), lambdas=lambdas, of_problem=True))

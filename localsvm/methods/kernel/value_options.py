@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from localsvm.errors import OptionError
 from localsvm.methods.cell_size import CellSize
-from localsvm.methods.grids import guide_step
+from localsvm.methods.grids import Grid, guide_step
 from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
@@ -49,6 +49,11 @@ class ValueOptions(ValueLosses, KernelMethod):
     def by_gradients(self) -> bool:
         """True for least squares."""
         return bool(self.loss == LEAST_SQUARES)
+
+    def with_epsilons(self, grid: Grid) -> Grid:
+        """A grid with each epsilon; of values, a part of the rows guides its search where its settings are ordered."""
+        grid = super().with_epsilons(grid)
+        return replace(grid, guided=bool(self.value_losses) and grid.ordered)
 
     def memory(self, size: CellSize) -> int:
         """Bytes of the kernel and what is made of it, and for values those of the rows that guide the search."""

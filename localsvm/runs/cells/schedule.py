@@ -17,7 +17,7 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.memory import PROCESS_BYTES, addresses_left, affordable_workers, available_memory, shown
 from localsvm.methods.base import Method
 from localsvm.methods.cell_size import CellSize
-from localsvm.methods.grids import Grid, guide_step
+from localsvm.methods.grids import Grid
 from localsvm.naming import opt
 from localsvm.parallel.local import LocalPool
 from localsvm.pulse import Beat, listening
@@ -295,8 +295,7 @@ class _Scheduled:
         if trainer.whole and not cells.number:
             before = sum(len(done.cells) for done in self._finished.values())
             observer.cells(trainer.coarse_cells * len(cells.sizes), before)
-        guided = grid.guided and guide_step(int(cells.sizes.max())) > 0
-        work.begin(cells.number, cells.sizes, search.expected(len(grid.settings), grid.ordered, guided))
+        work.begin(cells.number, cells.sizes, search.expected(grid, int(cells.sizes.max())))
         for cell in known.cells:
             work.record(cells.number, str(cell))
         for cell, settings in known.scores.items():
@@ -432,7 +431,8 @@ class _Queue:
             return
         for cell, unit in self._units.items():
             self._scores[cell] = Scores.of(grid, unit.inputs.target.choices)
-            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if grid.guided else self._next(cell))
+            guided = unit.inputs.search.guide_step(grid, unit.last - unit.first)
+            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if guided else self._next(cell))
 
     def guided(self, done: WorkUnit, search: Search) -> None:
         """Begin a cell's search, which a unit has found."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.dataset import rows_of
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.gram import Gram
@@ -69,10 +67,7 @@ class PreparedKernel(Prepared):
         cell, method = self.cell, self.method
         if not method.by_blocks or cell.target.n_problems > 1 or not PILOT_ROWS <= len(cell.y) <= method.whole_rows:
             return False
-        sampled = {name: getattr(cell, name)[::PILOT_STEP] for name in ("y", "mass", "cost", "folds")}
-        part = replace(
-            cell, X=rows_of(cell.X, np.arange(0, len(cell.y), PILOT_STEP)), **sampled, behind=None, mates=None
-        )
+        part = cell.part(np.arange(0, len(cell.y), PILOT_STEP))
         K = Gram(part.X, part.scratch, several=False).matrix(kernel, False)
         pilot = KernelSystem(part, K, kernel, method.offset, PILOT_TOLERANCE)
         return pilot.support_share(cost) < PILOT_SHARE
