@@ -113,10 +113,11 @@ def test_a_margin_is_that_of_the_next_higher_level_and_none_beyond_is_made_up() 
 
 
 def test_what_a_file_keeps_of_margins_makes_the_same() -> None:
-    coverage = Coverage.of(np.random.default_rng(0).standard_normal(150), 0.333)
+    coverage = replace(Coverage.of(np.random.default_rng(0).standard_normal(150), 0.333), shrink=0.75)
     again = Coverage.from_state(coverage.state())
     np.testing.assert_array_equal(again.levels, coverage.levels)
     np.testing.assert_array_equal(again.margins, coverage.margins)
+    assert again.shrink == 0.75 and "shrink" not in replace(coverage, shrink=1.0).state()
 
 
 # sets and intervals
@@ -154,6 +155,7 @@ def test_a_value_is_in_the_interval_if_its_score_is_within_the_margin(
         assert (low, high) == (ends[0] - margin, ends[1] + margin)
     else:
         assert low == high == (ends[0] + ends[1]) / 2.0
+    np.testing.assert_array_equal(target.intervals(values, margin, 0.5), [[(3 * low + high) / 4, (low + 3 * high) / 4]])
     assert target.decide(values).shape == (1,)
 
 
@@ -549,6 +551,23 @@ def test_a_damaged_group_is_refused_in_a_line(kind: str, bases: dict[str, Path],
         refused.add((damage.place, damage.kind))
     assert {("/coverage", "missing"), ("/coverage/levels", "descending"), ("/coverage@kind", "unknown")} <= refused
     assert len(refused) > 30
+
+
+def test_a_factor_makes_intervals_narrower_and_is_no_other_than_one(bases: dict[str, Path], tmp_path: Path) -> None:
+    low, high = answers(bases["values"], "values").T
+    path = tmp_path / "m.h5"
+
+    def with_factor(*numbers: float) -> np.ndarray:
+        Damage("/coverage", "", lambda f: f.create_dataset("/coverage/shrink", data=numbers)).make(
+            bases["values"], path
+        )
+        return answers(path, "values")
+
+    narrow = with_factor(0.5)
+    np.testing.assert_allclose(narrow, np.stack([(3 * low + high) / 4, (low + 3 * high) / 4], axis=1), rtol=1e-12)
+    for numbers in ((1.5,), (-0.5,), (math.nan,), (0.5, 0.5), ()):
+        with pytest.raises(ModelError, match="/coverage/shrink"):
+            with_factor(*numbers)
 
 
 def test_a_group_that_no_option_asks_for_is_refused(bases: dict[str, Path], tmp_path: Path) -> None:

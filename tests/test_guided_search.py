@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from command_line import stopped_after
@@ -19,8 +20,8 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.train import train
-from localsvm.selection.cross_validation import CellSelection
-from localsvm.selection.search import Search
+from localsvm.selection.cross_validation import CellSelection, Pick, Point, Scores
+from localsvm.selection.search import Begin, Search
 from localsvm.targets.loss_names import ABSOLUTE, LEAST_SQUARES
 
 ADAPTIVE, FULL = Search("adaptive"), Search("full")
@@ -54,10 +55,25 @@ def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, mon
     assert part.guided(ADAPTIVE).begin is not None
     guided = of.guided(ADAPTIVE)
     best = part.search(part.guided(ADAPTIVE)).best
-    assert guided.begin == (best.setting, best.cost)
+    assert guided.begin == (best.setting, best.cost, (best.loss,))
     scores, every = of.search(guided), of.search(FULL)
     assert scores.best.loss <= 1.01 * np.nanmin(every.loss)
     assert np.isfinite(scores.loss).sum() < 0.25 * every.loss.size
+
+
+def test_a_learning_curve_says_how_much_better_models_of_all_rows_are() -> None:
+    """Half the loss with four times the rows: the loss is one over the root of the rows."""
+    of = selection(ROWS, KernelSVM(loss=LEAST_SQUARES))
+    scores = Scores.of(of.grid)
+
+    def gains(of_all: float, of_part: float) -> tuple[float, ...]:
+        found = scores.picked([Pick(Point(of_all, 0.0, 0, 0), None)])
+        return of.gains(found, Search("adaptive", Begin(0, 0, (of_part,))))
+
+    assert gains(0.5, 1.0) == pytest.approx((np.sqrt(4 / 5),))
+    assert gains(2.0, 32.0) == pytest.approx(((4 / 5) ** 2,))
+    assert gains(1.1, 1.0) == gains(0.0, 0.0) == (1.0,)
+    assert of.gains(scores, ADAPTIVE) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +108,8 @@ def test_neither_workers_nor_an_interruption_change_a_bit(tmp_path: Path, monkey
     """Two workers share the settings of the one cell; what has been scored is not scored again."""
 
     def trained(name: str, jobs: int = 1, **options: Any) -> None:
-        train(Dataset(*noisy(ROWS, 0)), CONFIG, tmp_path / name, resources=Resources(jobs=jobs), **options)
+        config = replace(CONFIG, coverage=0.9)
+        train(Dataset(*noisy(ROWS, 0)), config, tmp_path / name, resources=Resources(jobs=jobs), **options)
 
     trained("one.h5")
     trained("two.h5", jobs=2)
@@ -100,6 +117,8 @@ def test_neither_workers_nor_an_interruption_change_a_bit(tmp_path: Path, monkey
         trained("three.h5", jobs=2)
     trained("three.h5", resume=True)
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5") == manifest(tmp_path / "three.h5")
+    with h5py.File(tmp_path / "one.h5") as file:
+        assert 0.9 < file["coverage/shrink"][0] < 1.0
 
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:

@@ -202,8 +202,7 @@ class LocalModel:
 
         Raises what `covering` and `Coverage.margin` raise.
         """
-        margin = self.covering().margin(level)
-        return regression_of(self.target).intervals(self._decide(self.chain.apply(X), 1), margin)
+        return self._intervals(self._decide(self.chain.apply(X), 1), level)
 
     def sets(self, X: Examples, level: float) -> NDArray[np.bool_]:
         """Sets of labels (n, classes) of unscaled rows that hold the true one with this probability; none is empty.
@@ -265,22 +264,25 @@ class LocalModel:
 
         number: of the first row, for messages. coverage : of intervals or sets of labels; None for none.
         """
-        margin = None if coverage is None else self.covering().margin(coverage)
         of_values = isinstance(self.target, Regression)
         for block in merged(blocks, self._extent.rows, self._extent.size):
             known = block.columns is not None or block.shift is not None  # from `read`
             X = self.chain.apply(block.X, read=known)
             first, number = number, number + len(block.y)
-            if probabilities or (margin is not None and not of_values):
+            if probabilities or (coverage is not None and not of_values):
                 p = self._probabilities(X, first)
                 labels = self.classes.labels[p.argmax(axis=1)]
-                sets = None if margin is None else label_sets(p, margin)
+                sets = None if coverage is None else label_sets(p, self.covering().margin(coverage))
                 yield Predicted(labels, np.empty((len(labels), 0)), block.y, p, sets=sets, ids=block.ids)
             else:
                 decisions = self._decide(X, first)
-                ends = None if margin is None else regression_of(self.target).intervals(decisions, margin)
+                ends = None if coverage is None else self._intervals(decisions, coverage)
                 shown, labels = self.target.shown(decisions), self.target.decide(decisions)
                 yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids)
+
+    def _intervals(self, decisions: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        covering = self.covering()
+        return regression_of(self.target).intervals(decisions, covering.margin(level), covering.shrink)
 
     def _answers(
         self, X: Examples, out: NDArray[np.float64], number: int, calibration: Calibration | None = None

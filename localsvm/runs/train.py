@@ -193,7 +193,12 @@ def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Cover
         return None
     scores, weight = outside(prepared.target, trained.held(journal))
     repeats = len(prepared.cells.names_by_repeat(trained.names))
-    return Coverage.of(scores, prepared.config.coverage, weight / repeats)
+    known = Coverage.of(scores, prepared.config.coverage, weight / repeats)
+    guided = [report for report in trained.reports if report.gains]
+    if not guided:
+        return known
+    gains = [np.mean(report.gains[-2:]) for report in guided]  # of the two ends
+    return replace(known, shrink=float(np.average(gains, weights=[report.rows for report in guided])))
 
 
 def _detected(prepared: PreparedRun, trained: Trained, journal: Journal) -> Detected | None:

@@ -227,8 +227,22 @@ class CellSelection:
         if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        best = part.search(part.guided(search)).best
-        return replace(search, begin=Begin(best.setting, best.cost))
+        found = part.search(part.guided(search))
+        losses = tuple(pick.best.loss for pick in found.picks)
+        return replace(search, begin=Begin(found.best.setting, found.best.cost, losses))
+
+    def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
+        """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.
+
+        The loss of the part that guided the search, and that of the cell, are two points of a learning curve, which is
+        taken for a power of the number of rows. None where nothing guided the search.
+        """
+        step, folds = search.guide_step(self.grid, len(self.cell.y)), self.cell.n_folds
+        if search.begin is None or not step:
+            return ()
+        power = math.log(folds / (folds - 1)) / math.log(step)
+        losses = zip((pick.best.loss for pick in scores.picks), search.begin.losses, strict=True)
+        return tuple(min(1.0, of_all / of_part) ** power if of_part > 0.0 else 1.0 for of_all, of_part in losses)
 
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
         """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""

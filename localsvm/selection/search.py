@@ -19,10 +19,14 @@ GUIDED_STRETCH, GUIDED_PATIENCE = 3, 1  # the same where the search was told whe
 
 
 class Begin(NamedTuple):
-    """Where a search begins: indices of a setting and of a cost."""
+    """Where a search begins: indices of a setting and of a cost.
+
+    losses : (choices,) held-out losses of the best points of the part of the rows that says so.
+    """
 
     setting: int
     cost: int
+    losses: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -141,11 +141,11 @@ class Regression(Target):
         low, high = self._ends(values)
         return np.maximum(low - y, y - high)
 
-    def intervals(self, values: Values, margin: float) -> Values:
-        """Intervals (n, 2) of decision values (n, problems), wider by a margin; at least a point."""
+    def intervals(self, values: Values, margin: float, shrink: float = 1.0) -> Values:
+        """Intervals (n, 2) of decision values (n, problems), wider by a margin, then by a factor; at least a point."""
         low, high = self._ends(values)
-        middle = (low + high) / 2.0
-        return np.stack([np.minimum(low - margin, middle), np.maximum(high + margin, middle)], axis=1)
+        middle, half = (low + high) / 2.0, np.maximum((high - low) / 2.0 + margin, 0.0) * shrink
+        return np.stack([middle - half, middle + half], axis=1)
 
     def _ends(self, values: Values) -> tuple[Values, Values]:
         ends = np.sort(self._decoded(values[:, self.answers :]), axis=1)

@@ -47,6 +47,7 @@ class CellReport:
         cell where the grid has costs. Of several choices it is that in the middle.
     class_weight, class_wrong : the same of each class; empty where there are many, or nothing was cross-validated.
     ends : ends of the grid at which the chosen point lies, as messages name them.
+    gains : of each choice, see `CellSelection.gains`.
     """
 
     rows: float
@@ -59,6 +60,7 @@ class CellReport:
     class_weight: tuple[float, ...] = ()
     class_wrong: tuple[float, ...] = ()
     ends: tuple[str, ...] = ()
+    gains: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ class WorkUnit:
             # of one point the model is the same with and without -b 1; a threshold is of fold models
             chosen = scores if grid.n_points > 1 or cell.target.novel_share is not None else None
             fitted = selection.fit(chosen, inputs.select) if inputs.fit else Fitted({})
-        return self._result(cell, grid, scores, fitted, time.process_time() - started)
+        return self._result(selection, search, scores, fitted, time.process_time() - started)
 
     def _searched(self, selection: CellSelection, search: Search) -> Generator[Scores, None, Scores]:
         steps = selection.steps(search, self.known)
@@ -236,7 +238,10 @@ class WorkUnit:
         of, missed = cell.target.by_class(kept.values, cell.y, weight)
         return error | {"class_weight": tuple(of.tolist()), "class_wrong": tuple(missed.tolist())}
 
-    def _result(self, cell: Cell, grid: Grid, scores: Scores | None, fitted: Fitted, seconds: float) -> CellResult:
+    def _result(
+        self, selection: CellSelection, search: Search, scores: Scores | None, fitted: Fitted, seconds: float
+    ) -> CellResult:
+        cell, grid = selection.cell, selection.grid
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
         picks = scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)]
         at = picks[min(len(picks), cell.target.answers) // 2].best
@@ -250,7 +255,9 @@ class WorkUnit:
                 values = kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
             loss, best = scores.loss, np.asarray([[pick.best.setting, pick.best.cost] for pick in picks])
             best = best if len(picks) > 1 else best[0]
-            report = replace(report, **self._error(cell, kept), ends=_ends(grid, at))
+            report = replace(
+                report, **self._error(cell, kept), ends=_ends(grid, at), gains=selection.gains(scores, search)
+            )
         return CellResult(self.index, fitted.state, report, grid.names, settings, costs, loss, best, values)
 
 

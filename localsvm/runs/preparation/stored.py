@@ -60,7 +60,9 @@ FRONT_PIECES = {
     "missed": floats64("places", low=0),
 }
 THRESHOLD_PIECES = {"threshold": floats64("cells")}
-COVERAGE_PIECES = {"levels": floats64("levels", low=0, high=1), "margins": floats64("levels")}
+COVERAGE_PIECES = {
+    "levels": floats64("levels", low=0, high=1), "margins": floats64("levels"), "shrink": floats64(1, low=0, high=1),
+}  # fmt: skip
 
 
 def options_of(model: Model) -> tuple[TrainingConfig, int, bool]:
@@ -183,6 +185,7 @@ def coverage_of(model: Model) -> Coverage | None:
     if model.coverage is None:
         return None
     kind, arrays = model.coverage
+    arrays = {"shrink": np.ones(1)} | arrays  # which a model without a learning curve has not
     if kind != KIND:
         raise Unsound(f"/coverage@kind: no coverage of ours is called {kind!r}")
     check("/coverage", COVERAGE_PIECES, arrays, {})
