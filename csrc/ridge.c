@@ -67,6 +67,36 @@ int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
     return LSVM_OK;
 }
 
+int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, const int64_t *rows, int k,
+                        const int64_t *others, int m, float *out)
+{
+    int info = 0;
+    float *coef = r->a; /* outputs x m, as LAPACK has it: a column an output */
+    for (int i = 0; i < m; i++) {
+        const float *from = r->kernel + others[i] * r->ld;
+        float *to = r->inverse + (int64_t)i * r->ld;
+        for (int j = 0; j <= i; j++)
+            to[j] = from[others[j]];
+        to[i] += r->ridge;
+        for (int c = 0; c < r->outputs; c++)
+            coef[(int64_t)c * m + i] = r->y[others[i] * r->outputs + c];
+    }
+    lapack->potrf(LOWER, &m, r->inverse, &r->ld, &info);
+    if (info != 0)
+        return LSVM_SINGULAR;
+    lapack->potrs(LOWER, &m, &r->outputs, r->inverse, &r->ld, coef, &m, &info);
+    for (int i = 0; i < k; i++) {
+        const float *row = r->kernel + rows[i] * r->ld;
+        for (int c = 0; c < r->outputs; c++) {
+            double sum = 0.0;
+            for (int j = 0; j < m; j++)
+                sum += (double)row[others[j]] * (double)coef[(int64_t)c * m + j];
+            out[(int64_t)i * r->outputs + c] = (float)sum;
+        }
+    }
+    return LSVM_OK;
+}
+
 /* Rows of A times sqrt(|s_i|), those whose s_i has this sign, into `scaled`; how many there are. */
 static int scale_rows(struct lsvm_ridge *r, float sign)
 {

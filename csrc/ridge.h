@@ -35,6 +35,7 @@ struct lsvm_lapack {
                   float *beta, float *c, int *ldc);
     void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potri)(char *uplo, int *n, float *a, int *lda, int *info);
+    void (*potrs)(char *uplo, int *n, int *nrhs, float *a, int *lda, float *b, int *ldb, int *info);
 };
 
 struct lsvm_ridge {
@@ -59,5 +60,10 @@ int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
 
 /* Finds slope, sums and ridge_slope from what `lsvm_ridge_values` found; u may be that of another loss. */
 void lsvm_ridge_slope(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
+
+/* Values (k x outputs) of k rows by the m others, into `out`: a Cholesky factor of the others will do. Overwrites
+ * `inverse` and `a`. LSVM_OK, or LSVM_SINGULAR where K + ridge I of the others is not positive definite in float32. */
+int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, const int64_t *rows, int k,
+                        const int64_t *others, int m, float *out);
 
 #endif

@@ -132,11 +132,12 @@ class _Judge:
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         solver, values = RidgeLoss(len(cell), Y.shape[1], self.data.distance.base), np.zeros(Y.shape)
         others: Floats = Y[:, 0].astype(np.float64)
-        with suppress(ArithmeticError):  # no inverse in float32: nothing is known of these rows
-            others = others - solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)[:, 0]
-            for fold in judging:
-                if len(places := np.flatnonzero(of == fold)):
-                    values[places] = solver.left_out(places)
+        groups = [np.flatnonzero(of == fold) for fold in judging]
+        with suppress(ArithmeticError):  # singular in float32: nothing is known of these rows
+            if self.data.levels:
+                others = others - solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)[:, 0]
+            for places, found in zip(groups, solver.left_out(z, Y, ridge, groups), strict=True):
+                values[places] = found
         return self.data.losses(Y, values, others)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:

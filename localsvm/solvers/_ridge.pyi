@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,9 @@ class RidgeLoss:
     def slope(
         self, by_residual: NDArray[np.floating] | None = ...
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
-    def left_out(self, rows: NDArray[np.int64]) -> NDArray[np.float64]: ...
+    def left_out(
+        self, Z: NDArray[np.float32], Y: NDArray[np.float32], ridge: float, groups: Sequence[NDArray[np.int64]]
+    ) -> list[NDArray[np.float32]]: ...
     def gradient(
         self, Z: NDArray[np.float32], Y: NDArray[np.float32], w: NDArray[np.float64], ridge: float
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 
 from localsvm._core cimport end_call
 
@@ -20,6 +20,7 @@ cdef extern from "ridge.h":
         void *syr2k
         void *potrf
         void *potri
+        void *potrs
     cdef struct lsvm_ridge:
         int n, outputs, ld
         float ridge
@@ -37,6 +38,8 @@ cdef extern from "ridge.h":
         double loss, ridge_slope
     int lsvm_ridge_values(const lsvm_lapack *, lsvm_ridge *) nogil
     void lsvm_ridge_slope(const lsvm_lapack *, lsvm_ridge *) nogil
+    int lsvm_ridge_left_out(const lsvm_lapack *, lsvm_ridge *, const int64_t *, int, const int64_t *, int,
+                            float *) nogil
 
 cdef lsvm_lapack LAPACK
 
@@ -52,6 +55,7 @@ LAPACK.syrk = routine(cython_blas, "ssyrk")
 LAPACK.syr2k = routine(cython_blas, "ssyr2k")
 LAPACK.potrf = routine(cython_lapack, "spotrf")
 LAPACK.potri = routine(cython_lapack, "spotri")
+LAPACK.potrs = routine(cython_lapack, "spotrs")
 
 
 cdef class RidgeLoss:
@@ -101,11 +105,30 @@ cdef class RidgeLoss:
         self._call(Z, Y, w, ridge)
         return Y - self._a / np.diagonal(self._inverse)[:, None]
 
-    def left_out(self, rows) -> np.ndarray:
-        """(k, outputs) float64 values of some rows by all others, of the last call: y - A_kk^-1 a_k, as they are left
-        out together."""
-        inverse = self._inverse[:, : self.m.n][np.ix_(rows, rows)].astype(np.float64)
-        return self._y[rows] - np.linalg.solve(inverse, self._a[rows].astype(np.float64))
+    def left_out(self, Z, Y, float ridge, groups) -> list:
+        """(k, outputs) float32 values of each group of k rows, by the rows that are not of the group.
+
+        Parameters
+        ----------
+        Z, Y, ridge : as in `gradient`, and so are errors.
+        groups : of each (k,) int64 ascending, the rows.
+        """
+        cdef int status
+        cdef float[:, ::1] out
+        cdef int64_t[::1] rows, others
+        self._fill(Z, Y, ridge)
+        found = []
+        for group in groups:
+            rows = np.array(group, np.int64)
+            others = np.delete(np.arange(self.m.n, dtype=np.int64), group)
+            out = np.zeros((len(rows), self.m.outputs), np.float32)
+            if len(rows) and len(others):
+                with nogil:
+                    status = lsvm_ridge_left_out(&LAPACK, &self.m, &rows[0], <int>rows.shape[0], &others[0],
+                                                 <int>others.shape[0], &out[0, 0])
+                end_call(status)
+            found.append(np.asarray(out))
+        return found
 
     def gradient(self, Z, Y, w, float ridge) -> tuple:
         """What `slope` gives, of the loss of classes or the squares.
@@ -137,18 +160,25 @@ cdef class RidgeLoss:
 
     cdef _call(self, Z, Y, w, float ridge):
         cdef int status
-        if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs) or w.shape != (self.m.n,):
-            raise ValueError("Z, Y and w must have n rows, Y one column an output")
-        Y, w = np.ascontiguousarray(Y, np.float32), np.ascontiguousarray(w, np.float64)
-        self._y = Y
-        self.m.y, self.m.w, self.m.ridge = <const float *>address(Y), <const double *>address(w), ridge
+        if w.shape != (self.m.n,):
+            raise ValueError("w must have n rows")
+        self._fill(Z, Y, ridge)
+        w = np.ascontiguousarray(w, np.float64)
+        self.m.w = <const double *>address(w)
+        with nogil:
+            status = lsvm_ridge_values(&LAPACK, &self.m)
+        end_call(status)
+
+    cdef _fill(self, Z, Y, float ridge):
+        """The kernel matrix, the ridge, and Y, which is kept."""
+        if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs):
+            raise ValueError("Z and Y must have n rows, Y one column an output")
+        self._y = np.ascontiguousarray(Y, np.float32)
+        self.m.y, self.m.ridge = <const float *>address(self._y), ridge
         Z = np.ascontiguousarray(Z, np.float32)
         panels = Panels(Z, self.base)
         panels.kernel_matrix(Kernel("gaussian" if self.base == SQUARES else "manhattan"), Z, self.kernel,
                              panels.norms_of(Z))
-        with nogil:
-            status = lsvm_ridge_values(&LAPACK, &self.m)
-        end_call(status)
 
 
 cdef uintptr_t address(array):
