@@ -204,10 +204,13 @@ def test_at_most_64_values_on_an_axis() -> None:
         check_values(range(1, 66))
 
 
-def searched(loss: np.ndarray, begin: Begin | None = None) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+def searched(
+    loss: np.ndarray, begin: Begin | None = None, short: bool = False
+) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """Losses of a table that an adaptive search scores, nan elsewhere, and its rounds."""
-    search, known, rounds = Search("adaptive", begin), np.full(loss.shape, np.nan), []
+    search, known, rounds = Search("adaptive", begin, short), np.full(loss.shape, np.nan), []
     while lines := search.next_settings(known, bests=[int(np.argmin(np.nan_to_num(known, nan=9.0).min(axis=1)))]):
+        search = search.after(known)
         rounds.append(lines)
         for g in lines:
             while costs := search.next_costs(known[g]):
@@ -237,10 +240,41 @@ def test_a_search_that_is_told_where_to_begin_finds_it_too(g: int, c: int, begin
     assert np.nanmin(known) == bowl(g, c).min()
 
 
-def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone() -> None:
-    known, rounds = searched(bowl(4, 6), Begin(4, 5))
+@pytest.mark.parametrize("short", [False, True])
+def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone(short: bool) -> None:
+    known, rounds = searched(bowl(4, 6), Begin(4, 5), short)
     assert rounds == [(4,), (3, 5)]
-    assert np.argwhere(~np.isnan(known)).tolist() == [[i, j] for i in (3, 4, 5) for j in (5, 6, 7)]
+    places = [[i, j] for i in (3, 4, 5) for j in ((5, 6, 7) if i == 4 or not short else (6,))]
+    assert np.argwhere(~np.isnan(known)).tolist() == places
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.builds(Begin, st.integers(0, 9), st.integers(0, 9)))
+def test_a_short_search_finds_the_bottom_of_a_bowl_by_fewer_points(g: int, c: int, begin: Begin) -> None:
+    known, _ = searched(bowl(g, c), begin, short=True)
+    assert np.nanmin(known) == bowl(g, c).min()
+    assert np.isfinite(known).sum() <= np.isfinite(searched(bowl(g, c), begin)[0]).sum()
+
+
+@given(st.integers(0, 1000), st.integers(0, 9), st.integers(0, 5))
+def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g: int, c: int) -> None:
+    """Of equal losses, that of the smallest cost is the best, as where points are compared."""
+    loss = np.random.default_rng(seed).integers(1, 30, (10, 6)).astype(float)
+    search, known = Search("adaptive", Begin(g, c), short=True), np.full(loss.shape, np.nan)
+    met: dict[int, Search] = {}
+    while lines := search.next_settings(known, bests=[min((known[i, j], j, i) for i, j in scored(known))[2]]):
+        search = search.after(known)
+        for i in lines:
+            met[i] = search
+            while costs := search.next_costs(known[i]):
+                known[i, costs] = loss[i, costs]
+    assert met[g].best is None and all(met[i].best is not None for i in met if i != g)
+    for i, then in met.items():
+        assert Search("adaptive", Begin(g, c), short=True).before(known, i) == then
+
+
+def scored(loss: np.ndarray) -> list[tuple[int, int]]:
+    """Places of what is scored; the first one where nothing is."""
+    return [(int(i), int(j)) for i, j in np.argwhere(~np.isnan(loss))] or [(0, 0)]
 
 
 def costs_after(losses: list[float], n: int, begin: Begin | None = None) -> range:

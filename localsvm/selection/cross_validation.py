@@ -163,7 +163,7 @@ def score(
 def search_grid(
     grid: Grid,
     search: Search,
-    score_one: Callable[[int], Scores],
+    score_one: Callable[[Search, int], Scores],
     known: Mapping[int, Scores] | None = None,
     choices: int = 1,
 ) -> Generator[Scores, None, Scores]:
@@ -171,7 +171,7 @@ def search_grid(
 
     Parameters
     ----------
-    score_one : scores the setting of this index.
+    score_one : scores the setting of this index; the search knows the rounds before.
     known : scores of settings that were scored before, by index. They are taken when the search comes to them: it must
         go the way that it would have gone without them.
     choices : how many points are chosen.
@@ -182,11 +182,12 @@ def search_grid(
     """
     scores, known = Scores.of(grid, choices), known or {}
     while settings := search.next_settings(scores.loss, grid.ordered, scores.bests):
+        search = search.after(scores.loss)
         for i in settings:
             if i in known:
                 scores = scores.merge(known[i])
                 continue
-            one = score_one(i)
+            one = score_one(search, i)
             yield one.unkept
             scores = scores.merge(one)
     return scores
@@ -227,9 +228,9 @@ class CellSelection:
         if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        found = part.search(part.guided(search))
-        losses = tuple(pick.best.loss for pick in found.picks)
-        return replace(search, begin=Begin(found.best.setting, found.best.cost, losses))
+        found = part.search(replace(part.guided(search), short=False))
+        begin = Begin(found.best.setting, found.best.cost, tuple(pick.best.loss for pick in found.picks))
+        return replace(search, begin=begin, short=self.cell.target.choices == 1)
 
     def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
         """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.
@@ -247,7 +248,7 @@ class CellSelection:
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
         """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""
         n_settings = len(self.grid.settings)
-        score_one = partial(self._score_one, search, n_settings)
+        score_one = partial(self._score_one, n_settings)
         return search_grid(self.grid, search, score_one, known, self.cell.target.choices)
 
     def score(self, settings: Sequence[int], search: Search) -> Scores:
@@ -262,7 +263,8 @@ class CellSelection:
         """
         if all(pick.kept is not None for pick in scores.picks):
             return scores
-        again = self.score(sorted({pick.best.setting for pick in scores.picks}), search)
+        settings = sorted({pick.best.setting for pick in scores.picks})
+        again = self.score(settings, search.before(scores.loss, settings[0]))
         if [pick.best for pick in again.picks] != [pick.best for pick in scores.picks]:
             raise RunError(f"the scores in the journal are not those of this data; give {opt.force} to start afresh")
         return scores.picked(again.picks)
@@ -357,7 +359,7 @@ class CellSelection:
     def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
         return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings), self.cell.target.choices)
 
-    def _score_one(self, search: Search, n_settings: int, setting: int) -> Scores:
+    def _score_one(self, n_settings: int, search: Search, setting: int) -> Scores:
         return self._score([setting], search, n_settings)
 
     def _costs(self, problem: int, fold: int) -> Floats:

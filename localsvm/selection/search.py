@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,13 @@ class Begin(NamedTuple):
     losses: tuple[float, ...] = ()
 
 
+class Best(NamedTuple):
+    """The best point of the rounds before: the index of its cost, and its loss."""
+
+    cost: int
+    loss: float
+
+
 @dataclass(frozen=True)
 class Search:
     """A search over the settings of a grid, at each of which the cost grows.
@@ -37,17 +44,22 @@ class Search:
     unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
     once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
     this setting first, then neighbours of the best one of each choice, and of each setting three costs from that of
-    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. What
+    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
+    is `short` a neighbour has the best cost so far scored first, and is left if that is worse than the best point. What
     is scored depends on held-out errors alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
     begin : of an adaptive search of settings that are ordered, where an optimum is expected.
+    short : whether few points of a search with `begin` are scored, for one choice.
+    best : what a short search knows when a round begins; see `after`.
     """
 
     kind: str = "full"
     begin: Begin | None = None
+    short: bool = False
+    best: Best | None = None
 
     def next_settings(
         self, loss: NDArray[np.float64], ordered: bool = True, bests: Sequence[int] = ()
@@ -77,6 +89,25 @@ class Search:
         near = sorted({g for best in bests for g in (best - 1, best + 1)})
         return tuple(g for g in near if 0 <= g < n and unscored[g])
 
+    def after(self, loss: NDArray[np.float64]) -> Search:
+        """The search after rounds that have scored these points (settings, costs), nan where unscored."""
+        if not self.short or np.isnan(loss).all():
+            return self
+        setting, cost = _lowest(loss)
+        return replace(self, best=Best(cost, float(loss[setting, cost])))
+
+    def before(self, loss: NDArray[np.float64], setting: int) -> Search:
+        """The search when it came to a setting, by what all rounds have scored in the end."""
+        if not self.short:
+            return self
+        now, seen = self, np.full(loss.shape, np.nan)
+        while settings := now.next_settings(seen, bests=[] if now.best is None else [_lowest(seen)[0]]):
+            if setting in settings:
+                break
+            seen[list(settings)] = loss[list(settings)]
+            now = self.after(seen)
+        return now
+
     def guide_step(self, grid: Grid, rows: int) -> int:
         """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does."""
         return guide_step(rows) if self.kind == "adaptive" and grid.guided else 0
@@ -100,6 +131,10 @@ class Search:
         n, scored = len(loss), np.flatnonzero(~np.isnan(loss))
         if self.kind == "full":
             return range(0 if len(scored) else n)
+        if self.best is not None and not len(scored):
+            return range(self.best.cost, self.best.cost + 1)
+        if self.best is not None and np.nanmin(loss) > self.best.loss:
+            return range(0)
         if not len(scored):
             first = 0 if self.begin is None else min(self.begin.cost, max(0, n - GUIDED_STRETCH))
             return range(first, min(n, first + (FIRST_STRETCH if self.begin is None else GUIDED_STRETCH)))
@@ -108,3 +143,9 @@ class Search:
         if last + 1 < n and (last - best < patience or not (loss[best + 1 : last + 1] > loss[best]).all()):
             return range(last + 1, last + 2)
         return range(first - 1, first) if first == best and first > 0 else range(0)
+
+
+def _lowest(loss: NDArray[np.float64]) -> tuple[int, int]:
+    """Indices of the setting and the cost of the smallest loss; of equal ones that of the smallest cost."""
+    cost, setting = np.unravel_index(np.nanargmin(loss.T), loss.T.shape)
+    return int(setting), int(cost)

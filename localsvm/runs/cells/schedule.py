@@ -452,9 +452,11 @@ class _Queue:
         unit = self._units[cell]
         search = unit.search or unit.inputs.search
         while settings := search.next_settings(self._scores[cell].loss, self._ordered, self._scores[cell].bests):
+            search = search.after(self._scores[cell].loss)
             for i in unit.known.keys() & settings:
                 self._scores[cell] = self._scores[cell].merge(unit.known[i])
-            if parts := [replace(unit, settings=(i,), known={}) for i in settings if i not in unit.known]:
+            if todo := [i for i in settings if i not in unit.known]:
+                parts = [replace(unit, settings=(i,), known={}, search=search) for i in todo]
                 self._open[cell] = len(parts)
                 return self._threaded(parts)
         return self._threaded([replace(unit, scores=self._scores.pop(cell))])

@@ -170,7 +170,7 @@ class StreamedCell:
         grid, search = self.grid, Search(self.config.grid)
         best, mass, wrong = Point(0.0, 0.0, 0, 0), np.empty(0), np.empty(0)
         if grid.n_points > 1:
-            scores = finish(search_grid(grid, search, lambda i: score(grid, [i], search, self._path)))
+            scores = finish(search_grid(grid, search, lambda search, i: score(grid, [i], search, self._path)))
             assert scores.kept is not None
             factors = class_factors(self.config.class_weights, self.survey.y)
             mass = self.target.mass(self.survey.y, factors * self.survey.mass)
