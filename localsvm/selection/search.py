@@ -139,10 +139,13 @@ class Search:
             first = 0 if self.begin is None else min(self.begin.cost, max(0, n - GUIDED_STRETCH))
             return range(first, min(n, first + (FIRST_STRETCH if self.begin is None else GUIDED_STRETCH)))
         first, last, best = int(scored[0]), int(scored[-1]), int(np.nanargmin(loss))
+        smaller = range(first - 1, first) if first == best and first > 0 else range(0)
+        if self.best is not None and smaller:  # where it is better, nothing larger is, which takes longer
+            return smaller
         patience = PATIENCE if self.begin is None else GUIDED_PATIENCE
         if last + 1 < n and (last - best < patience or not (loss[best + 1 : last + 1] > loss[best]).all()):
             return range(last + 1, last + 2)
-        return range(first - 1, first) if first == best and first > 0 else range(0)
+        return smaller
 
 
 def _lowest(loss: NDArray[np.float64]) -> tuple[int, int]:
