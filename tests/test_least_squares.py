@@ -19,7 +19,17 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.values import ValueSystem
-from localsvm.solvers.least_squares import LANDMARKS, RENEWED, Landmarks, Solved, Systems, places, solve
+from localsvm.solvers.least_squares import (
+    LANDMARKS,
+    MAX_PASSES,
+    RENEWED,
+    STALLED,
+    Landmarks,
+    Solved,
+    Systems,
+    places,
+    solve,
+)
 from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES
 from localsvm.targets.losses import Loss
 from localsvm.threads import Threads
@@ -109,6 +119,14 @@ def test_a_system_ends_at_its_gap_and_not_long_before(kernel: Kernel, tolerance:
     assert len(set(solved.passes.tolist())) > 1  # systems end by themselves
     first = solved.passes == solved.passes.max()
     assert (gap[first] > tolerance * 1e-6).all()
+
+
+def test_a_ridge_below_rounding_ends_the_search_early_and_the_best_is_kept() -> None:
+    """Sums in float32 hardly tell a ridge of 1e-5 from none beside eigenvalues of 100."""
+    hard = problem(400, ridges=(1e-5,))
+    found = hard.solve(1e-3)
+    assert not found.converged.any() and (found.passes > STALLED).all() and (found.passes < MAX_PASSES).all()
+    assert (hard.gap(found.a) < 10.0).all()
 
 
 def test_f_is_the_product_of_the_coefficients() -> None:

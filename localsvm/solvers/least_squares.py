@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
 LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
+STALLED = 200  # passes without a smaller residual, after which rounding stands in the way
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
 
 
@@ -150,7 +151,7 @@ def solve(
         where the search begins.
     most : passes after which the best solution so far is taken.
     """
-    out, some, least = Solved.none(systems), np.arange(len(systems.y)), np.full(len(systems.y), np.inf)
+    out, some, least = Solved.none(systems), np.arange(len(systems.y)), _Least.of(len(systems.y))
     a, f = _begun(systems, known)
     rho = systems.y - f * systems.mask - systems.ridge * a
     direction, size = np.zeros_like(a), np.ones(len(a))
@@ -159,7 +160,7 @@ def solve(
         out.passes[some] = passes
         if len(left) < len(some):
             some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
-            direction, size, least = direction[left], size[left], least[left]
+            direction, size, least = direction[left], size[left], least.at(left)
         if not len(some) or passes == most:
             break
         z = landmarks.apply(systems, rho)
@@ -168,7 +169,7 @@ def solve(
         share = np.zeros(len(some)) if passes % RENEWED == 0 else size / np.maximum(before, TINY)
         direction = z + share[:, None].astype(np.float32) * direction
         image = product(direction)
-        step = _step(systems, direction, image, size, least)
+        step = _step(systems, direction, image, size, least.residual)
         a = a + step * direction
         f = product(a) if passes % RENEWED == RENEWED - 1 else f + step * image
         rho = systems.y - f * systems.mask - systems.ridge * a
@@ -176,20 +177,42 @@ def solve(
     return out
 
 
+class _Least(NamedTuple):
+    """The least residual (m,) of each system so far, and for how many passes (m,) it has been that."""
+
+    residual: Floats
+    passes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, m: int) -> Self:
+        """Of m systems before the first pass."""
+        return cls(np.full(m, np.inf), np.zeros(m, np.int64))
+
+    def at(self, some: NDArray[np.intp]) -> _Least:
+        """Those of some systems."""
+        return _Least(self.residual[some], self.passes[some])
+
+    def update(self, residual: Floats) -> None:
+        """Bring it up to date."""
+        self.passes[:] = np.where(residual < self.residual, 0, self.passes + 1)
+        np.minimum(self.residual, residual, out=self.residual)
+
+
 def _left(
-    out: Solved, some: NDArray[np.intp], systems: Systems, at: tuple[Singles, Singles, Singles], least: Floats,
+    out: Solved, some: NDArray[np.intp], systems: Systems, at: tuple[Singles, Singles, Singles], least: _Least,
     tolerance: float,
 ) -> NDArray[np.intp]:  # fmt: skip
     """Keep what is done and what is best so far of some systems; which of them (k,) are neither done nor lost.
 
     at : (a, f, rho), each (m, n).
-    least : (m,) the least residual of each system so far, which is brought up to date.
+    least : of the systems, which is brought up to date.
     """
     a, f, rho = at
     excess = _dot(rho / systems.ridge, rho)  # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
-    done, lost = excess <= tolerance * _dot(systems.ridge * a, a), ~(excess <= LOST * least)
-    np.minimum(least, excess, out=least)
-    kept = done | (excess <= least)
+    done, lost = excess <= tolerance * _dot(systems.ridge * a, a), ~(excess <= LOST * least.residual)
+    least.update(excess)
+    lost |= least.passes > STALLED
+    kept = done | (excess <= least.residual)
     out.a[some[kept]], out.f[some[kept]], out.converged[some[done]] = a[kept], f[kept], True
     return np.flatnonzero(~(done | lost))
 

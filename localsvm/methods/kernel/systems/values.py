@@ -177,16 +177,19 @@ class ValueSystem(System):
 
     def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats]:
         """Solutions, and their products with the kernel in float64, by which they meet the tolerance or do not."""
+        before = np.full(len(systems.y), np.inf)
         for rounds in range(ROUNDS):
             a = solved.a.astype(np.float64)
             products = np.stack([self._wide_product(each) for each in a])
             rho = systems.y - products * systems.mask - systems.ridge * a
             loss = np.square(systems.ridge * a) / systems.ridge
-            reached = (np.square(rho) / systems.ridge).sum(axis=1) <= tolerance * loss.sum(axis=1)
+            excess = (np.square(rho) / systems.ridge).sum(axis=1)
+            reached = excess <= tolerance * loss.sum(axis=1)
+            hopeful = ~reached & (solved.converged | (excess < 0.5 * before))  # rounding has misled the search
             solved = replace(solved, f=products.astype(np.float32), converged=reached)
-            if reached.all() or rounds == ROUNDS - 1:
+            if not hopeful.any() or rounds == ROUNDS - 1:
                 break
-            asked = 0.5 ** (rounds + 1) * tolerance  # rounding has misled the search
+            before, asked = excess, 0.5 ** (rounds + 1) * tolerance
             again = least_squares.solve(self._product, systems, self._landmarks, asked, [(solved.a, solved.f)])
             solved = replace(again, passes=solved.passes + again.passes)
         return solved, products
