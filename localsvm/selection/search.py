@@ -45,8 +45,8 @@ class Search:
     once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
     this setting first, then neighbours of the best one of each choice, and of each setting three costs from that of
     `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
-    is `short` a neighbour has the best cost so far scored first, and is left if that is worse than the best point. What
-    is scored depends on held-out errors alone.
+    is `short` a neighbour has the best cost so far and the one below scored first, and is left if both are worse than
+    the best point. What is scored depends on held-out errors alone.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Search:
         if self.kind == "full":
             return range(0 if len(scored) else n)
         if self.best is not None and not len(scored):
-            return range(self.best.cost, self.best.cost + 1)
+            return range(max(0, self.best.cost - 1), self.best.cost + 1)  # the valley goes down with the width
         if self.best is not None and np.nanmin(loss) > self.best.loss:
             return range(0)
         if not len(scored):
