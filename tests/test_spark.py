@@ -1,4 +1,7 @@
-"""Training on Apache Spark, for real: two executor processes with Python workers of their own."""
+"""Training on Apache Spark, for real: two executor processes with Python workers of their own.
+
+A cluster takes half a minute to start and to warm up, so what needs one is among the whole tests.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +191,8 @@ def a_table(folder: Path, far: bool) -> Path:
     return path
 
 
-@pytest.mark.parametrize("how", [pytest.param("csv", marks=pytest.mark.whole), "far", "parquet"])
+@pytest.mark.whole
+@pytest.mark.parametrize("how", ["csv", "far", "parquet"])
 def test_a_table_gives_the_model_of_one_process(how: str, cluster: SparkApplication, tmp_path: Path) -> None:
     """This process surveys the table; the cluster encodes it, part by part, and trains."""
     file = a_table(tmp_path, how == "far")
@@ -205,7 +209,7 @@ def test_a_table_gives_the_model_of_one_process(how: str, cluster: SparkApplicat
     assert manifest(tmp_path / "spark.h5") == manifest(tmp_path / "one.h5")
 
 
-@pytest.mark.fast(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_predictions_of_a_table_are_those_of_one_process(
     ending: str, cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -269,6 +273,7 @@ def test_a_resumed_run_gives_the_same_model(cluster: SparkApplication, tmp_path:
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5")
 
 
+@pytest.mark.whole
 def test_an_interrupted_call_leaves_no_trace(cluster: SparkApplication, capfd: pytest.CaptureFixture[str]) -> None:
     """PySpark's handler of errors, which runs when Ctrl-C ends a call or SIGTERM a connection, prints nothing."""
     try:
