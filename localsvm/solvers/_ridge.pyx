@@ -111,7 +111,7 @@ cdef class RidgeLoss:
         Parameters
         ----------
         Z, Y, ridge : as in `gradient`, and so are errors.
-        groups : of each (k,) int64 ascending, the rows.
+        groups : (k,) int64 each, the rows in any order.
         """
         cdef int status
         cdef float[:, ::1] out

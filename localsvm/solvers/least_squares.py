@@ -185,11 +185,11 @@ class _Least(NamedTuple):
 
     @classmethod
     def of(cls, m: int) -> Self:
-        """Of m systems before the first pass."""
+        """No residual yet, for m systems."""
         return cls(np.full(m, np.inf), np.zeros(m, np.int64))
 
     def at(self, some: NDArray[np.intp]) -> _Least:
-        """Those of some systems."""
+        """The least residuals of some systems."""
         return _Least(self.residual[some], self.passes[some])
 
     def update(self, residual: Floats) -> None:
