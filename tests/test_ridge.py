@@ -54,7 +54,9 @@ def test_rows_left_out_together(outputs: int) -> None:
     """Nobody is left to say what the values of all rows are: they are 0."""
     Z, Y, _ = problem(12, outputs)
     groups = [np.asarray(group, np.int64) for group in ([0], [3, 1, 8], [], list(range(12)), [11])]
-    found = RidgeLoss(12, outputs).left_out(Z, Y, RIDGE, groups)
+    solver = RidgeLoss(12, outputs)
+    solver.fill(Z, Y, RIDGE)
+    found = solver.left_out(groups)
     for rows, values in zip(groups, found, strict=True):
         assert_allclose(values, refits(kernel(Z), Y, RIDGE, rows), atol=2e-5)
 

@@ -136,7 +136,9 @@ class _Judge:
         with suppress(ArithmeticError):  # singular in float32: nothing is known of these rows
             if self.data.levels:
                 others = others - solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)[:, 0]
-            for places, found in zip(groups, solver.left_out(z, Y, ridge, groups), strict=True):
+            else:
+                solver.fill(z, Y, ridge)
+            for places, found in zip(groups, solver.left_out(groups), strict=True):
                 values[places] = found
         return self.data.losses(Y, values, others)
 

@@ -105,18 +105,14 @@ cdef class RidgeLoss:
         self._call(Z, Y, w, ridge)
         return Y - self._a / np.diagonal(self._inverse)[:, None]
 
-    def left_out(self, Z, Y, float ridge, groups) -> list:
-        """(k, outputs) float32 values of each group of k rows, by the rows that are not of the group.
+    def left_out(self, groups) -> list:
+        """(k, outputs) float32 values of each group of k rows of the last call, by the rows that are not of the group.
 
-        Parameters
-        ----------
-        Z, Y, ridge : as in `gradient`, and so are errors.
-        groups : (k,) int64 each, the rows in any order.
+        groups : (k,) int64 each, the rows in any order. Errors as in `gradient`.
         """
         cdef int status
         cdef float[:, ::1] out
         cdef int64_t[::1] rows, others
-        self._fill(Z, Y, ridge)
         found = []
         for group in groups:
             rows = np.array(group, np.int64)
@@ -162,15 +158,15 @@ cdef class RidgeLoss:
         cdef int status
         if w.shape != (self.m.n,):
             raise ValueError("w must have n rows")
-        self._fill(Z, Y, ridge)
+        self.fill(Z, Y, ridge)
         w = np.ascontiguousarray(w, np.float64)
         self.m.w = <const double *>address(w)
         with nogil:
             status = lsvm_ridge_values(&LAPACK, &self.m)
         end_call(status)
 
-    cdef _fill(self, Z, Y, float ridge):
-        """The kernel matrix, the ridge, and Y, which is kept."""
+    def fill(self, Z, Y, float ridge) -> None:
+        """Take the kernel matrix, Y and the ridge, which is all that `left_out` needs; arguments as in `gradient`."""
         if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs):
             raise ValueError("Z and Y must have n rows, Y one column an output")
         self._y = np.ascontiguousarray(Y, np.float32)
