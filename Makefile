@@ -104,7 +104,7 @@ OTHER_PARTS := (strangers and (part_1 or part_2 or part_3))
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
-C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_smo_terms.py tests/test_linear.py tests/test_linear_losses.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_mtl.py tests/test_lasvm.py tests/test_average_gradient.py tests/test_local_maps.py tests/test_delimited.py
+C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_smo_terms.py tests/test_linear.py tests/test_linear_losses.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_least_squares.py tests/test_mtl.py tests/test_lasvm.py tests/test_average_gradient.py tests/test_local_maps.py tests/test_delimited.py
 BOUNDS := build/bounds
 
 sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked

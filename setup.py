@@ -19,6 +19,7 @@ EXTENSIONS = {
     "localsvm.solvers._smo": ["csrc/smo.c", "csrc/lasvm.c"],
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],
+    "localsvm.solvers._conjugate": ["csrc/conjugate.c"],
     "localsvm.solvers._ridge": ["csrc/ridge.c"],
     "localsvm.representations._mixture": ["csrc/mixture.c"],
     "localsvm.partition._nearest": ["csrc/nearest.c"],

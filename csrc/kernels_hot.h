@@ -328,25 +328,32 @@ static inline float total_f32(vfloat v)
     return sum;
 }
 
-/* Rows r .. r + 3 and columns from .. to - 1, which lie right of them: each element counts for its row and its column. */
-static inline void both_sides(const float *k, int64_t ldk, int64_t r, int64_t from, int64_t to, const float *x,
-                              float *out)
+/* Rows r .. r + 3 and columns from .. to - 1, which lie right of them: each element counts for its row and its column.
+ * For `count` vectors at once, as the elements are read from the cache for all of them. */
+static inline __attribute__((always_inline)) void both_sides(const float *k, int64_t n, int64_t r, int64_t from,
+                                                             int64_t to, const float *x, float *out, int count)
 {
-    vfloat of_row[GROUP_ROWS] = {{0}};
-    const vfloat zero = {0};
-    const vfloat x0 = zero + x[r], x1 = zero + x[r + 1], x2 = zero + x[r + 2], x3 = zero + x[r + 3];
-    const float *k0 = k + r * ldk, *k1 = k0 + ldk, *k2 = k1 + ldk, *k3 = k2 + ldk;
+    vfloat of_row[2][GROUP_ROWS] = {{{0}}}, at_row[2][GROUP_ROWS];
+    const float *k0 = k + r * n, *k1 = k0 + n, *k2 = k1 + n, *k3 = k2 + n;
+    for (int v = 0; v < count; v++)
+        for (int i = 0; i < GROUP_ROWS; i++)
+            at_row[v][i] = of_row[v][i] + x[v * n + r + i];
     for (int64_t j = from; j < to; j += LSVM_LANES) {
         const vfloat a = *(const vfloat *)(k0 + j), b = *(const vfloat *)(k1 + j);
-        const vfloat c = *(const vfloat *)(k2 + j), d = *(const vfloat *)(k3 + j), own = *(const vfloat *)(x + j);
-        of_row[0] += a * own;
-        of_row[1] += b * own;
-        of_row[2] += c * own;
-        of_row[3] += d * own;
-        *(vfloat *)(out + j) += (a * x0 + b * x1) + (c * x2 + d * x3);
+        const vfloat c = *(const vfloat *)(k2 + j), d = *(const vfloat *)(k3 + j);
+        for (int v = 0; v < count; v++) {
+            const vfloat own = *(const vfloat *)(x + v * n + j);
+            of_row[v][0] += a * own;
+            of_row[v][1] += b * own;
+            of_row[v][2] += c * own;
+            of_row[v][3] += d * own;
+            *(vfloat *)(out + v * n + j) +=
+                (a * at_row[v][0] + b * at_row[v][1]) + (c * at_row[v][2] + d * at_row[v][3]);
+        }
     }
-    for (int i = 0; i < GROUP_ROWS; i++)
-        out[r + i] += total_f32(of_row[i]);
+    for (int v = 0; v < count; v++)
+        for (int i = 0; i < GROUP_ROWS; i++)
+            out[v * n + r + i] += total_f32(of_row[v][i]);
 }
 
 static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
@@ -363,9 +370,13 @@ static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t
             }
         for (int64_t from = right; from < n; from += TILE_COLUMNS) {
             const int64_t to = from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n;
-            for (int64_t r = block; r < right; r += GROUP_ROWS)
-                for (int64_t v = 0; v < m; v++)
-                    both_sides(k, n, r, from, to, x + v * n, out + v * n);
+            for (int64_t r = block; r < right; r += GROUP_ROWS) {
+                int64_t v = 0;
+                for (; v + 2 <= m; v += 2)
+                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 2);
+                if (v < m)
+                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 1);
+            }
         }
     }
 }

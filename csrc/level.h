@@ -17,6 +17,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "kernels_hot.h"
 
+#include "conjugate_hot.h"
+
 #include "local_maps_hot.h"
 
 #define REAL float
@@ -61,6 +63,9 @@ const struct lsvm_ops LSVM_OPS = {
     .accumulate = accumulate,
     .weighted_sums = weighted_sums,
     .symmetric_products = symmetric_products,
+    .conjugate_look = conjugate_look,
+    .conjugate_turn = conjugate_turn,
+    .conjugate_step = conjugate_step,
     .local_values = local_values,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,

@@ -5,6 +5,7 @@
 #ifndef LSVM_OPS_H
 #define LSVM_OPS_H
 
+#include "conjugate.h"
 #include "kernels.h"
 #include "linear.h"
 #include "local_maps.h"
@@ -53,6 +54,9 @@ struct lsvm_ops {
     void (*weighted_sums)(const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d, double *out);
     void (*symmetric_products)(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
                                float *out);
+    void (*conjugate_look)(struct lsvm_conjugate *p);
+    void (*conjugate_turn)(struct lsvm_conjugate *p, int anew);
+    void (*conjugate_step)(struct lsvm_conjugate *p, const float *image);
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 32 };
+enum { TILE = 32, LEAF = 32 };
 
 /* The lower triangle of a row-major matrix is the upper one of a column-major one. */
-static char LOWER[] = "U", PLAIN[] = "N";
+static char LOWER[] = "U", PLAIN[] = "N", TRANSPOSED[] = "T", LEFT[] = "L", RIGHT[] = "R";
 static float zero = 0.0f, one = 1.0f, minus_one = -1.0f, minus_half = -0.5f;
 
 /* Copies the lower triangle to the upper one, tile by tile, so that both stay in the cache. */
@@ -19,6 +19,57 @@ static void mirror(float *a, int n, int ld)
                     a[(int64_t)j * ld + i] = a[(int64_t)i * ld + j];
 }
 
+/* Where a triangle is divided: in two, at a multiple of the lanes of a vector. */
+static int half_of(int n)
+{
+    return (n / 2 + LEAF / 2 - 1) / (LEAF / 2) * (LEAF / 2);
+}
+
+/* The lower triangle L becomes its inverse. LAPACK's own routine takes twice as long, by products with vectors. */
+static void invert_triangle(const struct lsvm_lapack *lapack, float *l, int n, int ld)
+{
+    if (n > LEAF) {
+        int first = half_of(n), rest = n - first;
+        float *below = l + (int64_t)first * ld, *last = below + first;
+        invert_triangle(lapack, l, first, ld);
+        invert_triangle(lapack, last, rest, ld);
+        lapack->trmm(LEFT, LOWER, PLAIN, PLAIN, &first, &rest, &one, l, &ld, below, &ld);
+        lapack->trmm(RIGHT, LOWER, PLAIN, PLAIN, &first, &rest, &minus_one, last, &ld, below, &ld);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        float *row = l + (int64_t)i * ld, sum[LEAF] = {0};
+        const float own = 1.0f / row[i];
+        for (int k = 0; k < i; k++)
+            for (int j = 0; j <= k; j++)
+                sum[j] += row[k] * l[(int64_t)k * ld + j];
+        for (int j = 0; j < i; j++)
+            row[j] = -sum[j] * own;
+        row[i] = own;
+    }
+}
+
+/* The lower triangle W becomes that of W'W. */
+static void square_triangle(const struct lsvm_lapack *lapack, float *w, int n, int ld)
+{
+    if (n > LEAF) {
+        int first = half_of(n), rest = n - first;
+        float *below = w + (int64_t)first * ld, *last = below + first;
+        square_triangle(lapack, w, first, ld);
+        lapack->syrk(LOWER, PLAIN, &first, &rest, &one, below, &ld, &one, w, &ld);
+        lapack->trmm(RIGHT, LOWER, TRANSPOSED, PLAIN, &first, &rest, &one, last, &ld, below, &ld);
+        square_triangle(lapack, last, rest, ld);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        float *row = w + (int64_t)i * ld, sum[LEAF] = {0};
+        for (int k = i; k < n; k++)
+            for (int j = 0; j <= i; j++)
+                sum[j] += w[(int64_t)k * ld + i] * w[(int64_t)k * ld + j];
+        memcpy(row, sum, (size_t)(i + 1) * sizeof(float));
+    }
+}
+
 static int invert(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
     int info = 0;
@@ -28,10 +79,10 @@ static int invert(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
         r->inverse[row + i] += r->ridge;
     }
     lapack->potrf(LOWER, &r->n, r->inverse, &r->ld, &info);
-    if (info == 0)
-        lapack->potri(LOWER, &r->n, r->inverse, &r->ld, &info);
     if (info != 0)
         return LSVM_SINGULAR;
+    invert_triangle(lapack, r->inverse, r->n, r->ld);
+    square_triangle(lapack, r->inverse, r->n, r->ld);
     mirror(r->inverse, r->n, r->ld);
     return LSVM_OK;
 }

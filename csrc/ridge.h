@@ -33,8 +33,9 @@ struct lsvm_lapack {
                  int *ldc);
     void (*syr2k)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
                   float *beta, float *c, int *ldc);
+    void (*trmm)(char *side, char *uplo, char *trans, char *diag, int *m, int *n, float *alpha, float *a, int *lda,
+                 float *b, int *ldb);
     void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
-    void (*potri)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potrs)(char *uplo, int *n, int *nrhs, float *a, int *lda, float *b, int *ldb, int *info);
 };
 

@@ -37,7 +37,7 @@ from localsvm.kernels._kernels import (
 )
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
-from localsvm.kernels.symmetric import symmetric_times
+from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.threads import Threads
 
 LEVEL_NUMBERS = range(simd_level() + 1)
@@ -201,12 +201,16 @@ def test_products_of_a_symmetric_matrix_do_not_depend_on_threads() -> None:
     K[:] = np.random.default_rng(0).random(K.shape, np.float32)
     K[:] = np.triu(K) + np.triu(K, 1).T
     few = np.random.default_rng(0).standard_normal((3, n)).astype(np.float32)
-    alone = symmetric_times(K, few, Threads(1))
+
+    def times(vectors: np.ndarray, threads: Threads) -> np.ndarray:
+        return symmetric_times(K, widened(vectors, len(K)), threads)[:, :n]
+
+    alone = times(few, Threads(1))
     with Threads(2) as threads:
-        assert_array_equal(symmetric_times(K, few, threads), alone)
-        assert_array_equal(symmetric_times(K, few[1:2], threads), alone[1:2])
+        assert_array_equal(times(few, threads), alone)
+        assert_array_equal(times(few[1:2], threads), alone[1:2])
     many = np.tile(few, (11, 1))
-    assert_allclose(symmetric_times(K, many, Threads(1))[:3], alone, rtol=1e-4, atol=1e-3)
+    assert_allclose(times(many, Threads(1))[:3], alone, rtol=1e-4, atol=1e-3)
     assert_allclose(alone, few.astype(np.float64) @ K[:n, :n].astype(np.float64), rtol=1e-4, atol=1e-3)
 
 

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from value_cells import cell_of_values, examples
 
 from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import padded
+from localsvm.kernels._kernels import padded, simd_level
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
+from localsvm.kernels.symmetric import widened
 from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.values import ValueSystem
+from localsvm.solvers._conjugate import Passes
 from localsvm.solvers.least_squares import (
     LANDMARKS,
     MAX_PASSES,
@@ -53,7 +55,7 @@ class Problem:
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         self.passes += 1
-        return np.asarray(vectors @ self.K)
+        return widened(vectors[:, : len(self.K)] @ self.K, vectors.shape[1])
 
     def solve(self, tolerance: float, known: Sequence[tuple[np.ndarray, np.ndarray]] = ()) -> Solved:
         n = len(self.K)
@@ -206,9 +208,102 @@ def test_any_small_problem_is_solved(n: int, seed: int, gamma: float, kind: str,
 
 def test_landmarks_are_spread_over_the_rows() -> None:
     assert places(5).tolist() == [0, 1, 2, 3, 4]
-    assert len(places(1200)) == 100
+    assert len(places(1200)) == 60
     many = places(20 * LANDMARKS + 3)
     assert len(many) == LANDMARKS and np.isin(np.diff(many), (20, 21)).all()
+
+
+@dataclass
+class Parts:
+    """A search of some systems of n rows, preconditioned by k random rows for G, and what numpy finds in its place."""
+
+    n: int
+    k: int
+    level: int
+    given: Systems = field(init=False)
+    search: Passes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given, rng = problem(self.n, ridges=(0.5,)).systems, np.random.default_rng(1)
+        a, f = (rng.standard_normal(self.given.y.shape).astype(np.float32) for _ in range(2))
+        self.G = rng.standard_normal((self.k, self.n)).astype(np.float32)
+        self.inner = np.eye(self.k) + np.einsum("kn,mn,ln->mkl", self.G, self.given.mask, self.G.astype(np.float64))
+        self.search = Passes(
+            self.given.y, self.given.ridge, self.given.mask, a * self.given.mask, f,
+            widened(self.G, padded(self.n), padded(self.k)),
+            np.linalg.cholesky(self.inner).astype(np.float32), self.level,
+        )  # fmt: skip
+
+    def rows(self, name: str) -> np.ndarray:
+        return np.asarray(getattr(self.search, name)[:, : self.n], np.float64)
+
+    def residual(self) -> np.ndarray:
+        return np.asarray(self.given.y - self.given.mask * self.rows("f") - self.given.ridge * self.rows("a"))
+
+    def preconditioned(self, rho: np.ndarray) -> np.ndarray:
+        share = np.linalg.solve(self.inner, (rho @ self.G.T)[:, :, None])[:, :, 0]
+        return np.asarray(rho - self.given.mask * (share @ self.G))
+
+    def keep(self, some: list[int]) -> None:
+        self.search.keep(some)
+        self.given, self.inner = self.given.at(np.asarray(some)), self.inner[some]
+
+
+parts_of_any_size = pytest.mark.parametrize(("n", "k"), [(9, 1), (40, 9), (1100, 34)])
+at_any_level = pytest.mark.parametrize("level", range(simd_level() + 1))
+
+
+@at_any_level
+@parts_of_any_size
+def test_a_search_looks_at_residuals_and_turns_to_what_reduces_them(n: int, k: int, level: int) -> None:
+    parts = Parts(n, k, level)
+    rho, search = parts.residual(), parts.search
+    np.testing.assert_allclose(search.excess, (rho**2 / parts.given.ridge).sum(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(search.loss, (parts.given.ridge * parts.rows("a") ** 2).sum(axis=1), rtol=1e-4)
+    z = parts.preconditioned(rho)
+    search.turn(True)
+    np.testing.assert_allclose(parts.rows("direction"), z, atol=2e-4 * np.abs(z).max())
+    parts.keep([1, 3])
+    before, size = parts.rows("direction"), (rho * z).sum(axis=1)[[1, 3]]
+    search.turn(False)  # nothing has moved, so that the direction doubles
+    np.testing.assert_allclose(parts.rows("direction"), z[[1, 3]] + before, atol=2e-3 * np.abs(z).max())
+    search.look(parts.search.f * 0.5)
+    rho = parts.residual()
+    z = parts.preconditioned(rho)
+    expected = z + ((rho * z).sum(axis=1) / size)[:, None] * 2.0 * before
+    search.turn(False)
+    np.testing.assert_allclose(parts.rows("direction"), expected, atol=2e-3 * np.abs(expected).max())
+
+
+@at_any_level
+@parts_of_any_size
+def test_a_step_goes_as_far_as_the_curvature_says(n: int, k: int, level: int) -> None:
+    parts = Parts(n, k, level)
+    rho, search = parts.residual(), parts.search
+    search.turn(True)
+    direction, a, f = (parts.rows(name) for name in ("direction", "a", "f"))
+    image = 3.0 * direction + np.random.default_rng(2).standard_normal(direction.shape)
+    search.step(widened(image, padded(n)))
+    curvature = (direction * (image + parts.given.ridge * direction)).sum(axis=1)
+    np.testing.assert_allclose(search.curvature, curvature, rtol=1e-3)
+    length = ((rho * parts.preconditioned(rho)).sum(axis=1) / curvature)[:, None]
+    np.testing.assert_allclose(parts.rows("a"), a + length * direction, atol=2e-3)
+    np.testing.assert_allclose(parts.rows("f"), f + length * image, atol=2e-3)
+    np.testing.assert_allclose(search.excess, (parts.residual() ** 2 / parts.given.ridge).sum(axis=1), rtol=1e-4)
+    assert not search.direction[:, n:].any() and not search.a[:, n:].any()
+
+
+def test_a_direction_without_curvature_is_not_taken() -> None:
+    given = problem(20, ridges=(0.5,)).systems
+    nothing, factor = np.zeros_like(given.y), widened(np.zeros((padded(1), 20)), padded(20))
+    search = Passes(
+        given.y, given.ridge, given.mask, nothing, nothing, factor, np.ones((len(given.y), 1, 1), np.float32)
+    )
+    search.turn(True)
+    search.step(widened(-search.direction[:, :20], padded(20)))
+    assert (search.curvature < 0.0).all() and not search.a.any()
+    with pytest.raises(ValueError, match="shape of the direction"):
+        search.step(widened(nothing[:1], padded(20)))
 
 
 # the system of a cell

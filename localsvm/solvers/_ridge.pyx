@@ -18,8 +18,8 @@ cdef extern from "ridge.h":
         void *gemm
         void *syrk
         void *syr2k
+        void *trmm
         void *potrf
-        void *potri
         void *potrs
     cdef struct lsvm_ridge:
         int n, outputs, ld
@@ -53,8 +53,8 @@ cdef void *routine(module, str name) except NULL:
 LAPACK.gemm = routine(cython_blas, "sgemm")
 LAPACK.syrk = routine(cython_blas, "ssyrk")
 LAPACK.syr2k = routine(cython_blas, "ssyr2k")
+LAPACK.trmm = routine(cython_blas, "strmm")
 LAPACK.potrf = routine(cython_lapack, "spotrf")
-LAPACK.potri = routine(cython_lapack, "spotri")
 LAPACK.potrs = routine(cython_lapack, "spotrs")
 
 

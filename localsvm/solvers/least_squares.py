@@ -24,18 +24,22 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigvalsh
+from scipy.linalg.blas import strsm
 
+from localsvm.kernels._kernels import padded
+from localsvm.kernels.symmetric import widened
 from localsvm.pulse import beat
+from localsvm.solvers._conjugate import Passes
 from localsvm.solvers._smo import DualReport
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-Product = Callable[[Singles], Singles]  # of vectors (m, n) with the kernel (n, n)
-FEWEST, LANDMARKS, ROWS_A_LANDMARK = 40, 500, 12  # between so many landmarks one for so many rows
+Product = Callable[[Singles], Singles]  # of vectors (m, padded n) with the kernel, aligned, as both are
+FEWEST, LANDMARKS, ROWS_A_LANDMARK = 40, 500, 20  # between so many landmarks one for so many rows
 MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only compared with others
 TINY, SPAN_JITTER = 1e-30, 1e-10
-SPAN = 1e-5  # of the largest eigenvalue of the landmarks' kernel: smaller ones are not told from rounding
+SPAN = 1e-5  # of the largest eigenvalue: smaller ones are not told from rounding
 LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
 STALLED = 200  # passes without a smaller residual, after which rounding stands in the way
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
@@ -93,47 +97,46 @@ def places(n: int) -> NDArray[np.intp]:
 
 
 class Landmarks:
-    """Preconditioner: K is nearly G'G, G (k, n) from k landmarks.
+    """Preconditioner: K is nearly G'G, G (k, n) from k landmarks; csrc/conjugate.h has what is made of it.
 
-    With the eigenvectors U of the masked G'G for its largest eigenvalues, L, and `least` the smallest of these, it is
-    U (L + ridge)^-1 U' (least + ridge) + 1 - U U'. Products with it lose few digits in float32, however small the ridge
-    is. U' is V' G for the eigenvectors of the masked GG', divided by the roots of L.
+    Its `level` is the mean ridge of a system and the smallest eigenvalue of GG', as those of K beyond the landmarks are
+    about as large as that, or SPAN of the largest one: so products lose few digits in float32, however small the ridge.
 
     rows : (k, n or more) the kernel of the landmarks with all n rows.
     some : (k,) places of the landmarks.
     """
 
     def __init__(self, rows: NDArray[np.floating], n: int, some: NDArray[np.intp]) -> None:
-        rows = rows[:, :n].astype(np.float32)
+        k = len(some)
         inner = rows[:, some].astype(np.float64)
         inner = (inner + inner.T) / 2.0
         jitter = SPAN * max(float(np.linalg.norm(inner, 1)), TINY)  # the norm is no less than the largest eigenvalue
-        factor = np.linalg.cholesky(inner + jitter * np.eye(len(some))).astype(np.float32)
-        self._factor: Singles = np.asarray(solve_triangular(factor, rows, lower=True, check_finite=False), np.float32)
-        self._whole: Singles = self._factor @ self._factor.T
-        self._known: dict[int, tuple[Floats, Singles]] = {}
+        triangle = np.eye(padded(k), dtype=np.float32)
+        triangle[:k, :k] = np.linalg.cholesky(inner + jitter * np.eye(k))
+        factor = widened(rows[:, :n], padded(n), padded(k))
+        # columns of Fortran are rows of ours: so nothing is copied
+        self.factor: Singles = strsm(1.0, triangle.T, factor.T, side=1, overwrite_b=1).T
+        assert np.may_share_memory(self.factor, factor), "it is aligned"
+        self._own = self.factor[:k, :n]
+        self._whole: Singles = self._own @ self._own.T
+        values = eigvalsh(self._whole.astype(np.float64), check_finite=False)
+        self._least = max(float(values[0]), SPAN * float(values[-1]), TINY)
+        self._inner: dict[int, Singles] = {}
 
-    def of_mask(self, group: int, mask: Singles) -> tuple[Floats, Singles]:
-        """The largest eigenvalues (l,), ascending, of the masked GG', and V (k, l) over their roots."""
-        if group not in self._known:
-            out = self._factor[:, mask == 0.0]
-            values, vectors = np.linalg.eigh((self._whole - out @ out.T).astype(np.float64))
-            kept = np.flatnonzero(values > SPAN * max(float(values[-1]), TINY))
-            self._known[group] = values[kept], (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-        return self._known[group]
+    def triangles(self, systems: Systems) -> Singles:
+        """(m, k, k) float32: L of each system, LL' = level + G M G'."""
+        out = np.empty((len(systems.y), *self._whole.shape), np.float32)
+        for place, group, mask, ridge in zip(out, systems.group.tolist(), systems.mask, systems.ridge, strict=True):
+            place[:] = self._of_mask(group, mask)
+            place.flat[:: len(place) + 1] += np.float32(ridge @ mask / max(1.0, float(mask.sum())) + self._least)
+        return np.asarray(np.linalg.cholesky(out), np.float32)
 
-    def apply(self, systems: Systems, residual: Singles) -> Singles:
-        """The preconditioner times residuals (m, n), 0 outside their masks, with the mean ridge of each system."""
-        of_landmarks = residual @ self._factor.T
-        for group in np.unique(systems.group):
-            some = np.flatnonzero(systems.group == group)
-            mask = systems.mask[some[0]]
-            values, V = self.of_mask(int(group), mask)
-            ridge = ((systems.ridge[some] @ mask) / max(1.0, float(mask.sum())))[:, None].astype(np.float64)
-            least = values[0] if len(values) else 0.0
-            share = 1.0 - (least + ridge) / (values + ridge)
-            of_landmarks[some] = ((of_landmarks[some] @ V) * share.astype(np.float32)) @ V.T
-        return np.asarray(residual - (of_landmarks @ self._factor) * systems.mask, np.float32)
+    def _of_mask(self, group: int, mask: Singles) -> Singles:
+        """G M G'."""
+        if group not in self._inner:
+            out = self._own[:, mask == 0.0]
+            self._inner[group] = self._whole - out @ out.T
+        return self._inner[group]
 
 
 def solve(
@@ -144,7 +147,7 @@ def solve(
 
     Parameters
     ----------
-    product : multiplies vectors (m, n) by the kernel.
+    product : multiplies vectors by the kernel.
     landmarks : of the kernel.
     tolerance : of the gap, as a share of the loss.
     known : solutions of systems that differ by their ridges alone, (a, f) as in `Solved`; what is best of their span is
@@ -153,26 +156,21 @@ def solve(
     """
     out, some, least = Solved.none(systems), np.arange(len(systems.y)), _Least.of(len(systems.y))
     a, f = _begun(systems, known)
-    rho = systems.y - f * systems.mask - systems.ridge * a
-    direction, size = np.zeros_like(a), np.ones(len(a))
+    search = Passes(systems.y, systems.ridge, systems.mask, a, f, landmarks.factor, landmarks.triangles(systems))
     for passes in range(most + 1):
-        left = _left(out, some, systems, (a, f, rho), least, tolerance)
+        left = _left(out, some, search, least, tolerance)
         out.passes[some] = passes
         if len(left) < len(some):
-            some, systems, a, f, rho = some[left], systems.at(left), a[left], f[left], rho[left]
-            direction, size, least = direction[left], size[left], least.at(left)
+            some, least = some[left], least.at(left)
+            search.keep(left)
         if not len(some) or passes == most:
             break
-        z = landmarks.apply(systems, rho)
-        before, size = size, _dot(rho, z)
         # from time to time anew: in float32 the residual and the directions drift
-        share = np.zeros(len(some)) if passes % RENEWED == 0 else size / np.maximum(before, TINY)
-        direction = z + share[:, None].astype(np.float32) * direction
-        image = product(direction)
-        step = _step(systems, direction, image, size, least.residual)
-        a = a + step * direction
-        f = product(a) if passes % RENEWED == RENEWED - 1 else f + step * image
-        rho = systems.y - f * systems.mask - systems.ridge * a
+        search.turn(passes % RENEWED == 0)
+        search.step(product(search.direction))
+        least.residual[search.curvature <= 0.0] = -np.inf  # rounding has made the system indefinite: it is lost
+        if passes % RENEWED == RENEWED - 1:
+            search.look(product(search.a))
         beat(passes)
     return out
 
@@ -199,29 +197,20 @@ class _Least(NamedTuple):
 
 
 def _left(
-    out: Solved, some: NDArray[np.intp], systems: Systems, at: tuple[Singles, Singles, Singles], least: _Least,
-    tolerance: float,
+    out: Solved, some: NDArray[np.intp], search: Passes, least: _Least, tolerance: float
 ) -> NDArray[np.intp]:  # fmt: skip
     """Keep what is done and what is best so far of some systems; which of them (k,) are neither done nor lost.
 
-    at : (a, f, rho), each (m, n).
     least : of the systems, which is brought up to date.
     """
-    a, f, rho = at
-    excess = _dot(rho / systems.ridge, rho)  # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
-    done, lost = excess <= tolerance * _dot(systems.ridge * a, a), ~(excess <= LOST * least.residual)
-    least.update(excess)
+    # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
+    done, lost = search.excess <= tolerance * search.loss, ~(search.excess <= LOST * least.residual)
+    least.update(search.excess)
     lost |= least.passes > STALLED
-    kept = done | (excess <= least.residual)
-    out.a[some[kept]], out.f[some[kept]], out.converged[some[done]] = a[kept], f[kept], True
+    kept, n = done | (search.excess <= least.residual), out.a.shape[1]
+    out.a[some[kept]], out.f[some[kept]] = search.a[kept, :n], search.f[kept, :n]
+    out.converged[some[done]] = True
     return np.flatnonzero(~(done | lost))
-
-
-def _step(systems: Systems, direction: Singles, image: Singles, size: Floats, least: Floats) -> Singles:
-    """Lengths (m, 1) of the steps; a system without curvature, which rounding has made indefinite, is lost."""
-    curvature = _dot(direction, image) + _dot(systems.ridge * direction, direction)
-    least[curvature <= 0.0] = -np.inf
-    return np.where(curvature > 0.0, size / np.maximum(curvature, TINY), 0.0)[:, None].astype(np.float32)
 
 
 def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[Singles, Singles]:
@@ -233,13 +222,13 @@ def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[
         return np.zeros_like(systems.y), np.zeros_like(systems.y)
     bases = np.stack([a for a, _ in known], axis=1).astype(np.float64)  # (m, k, n)
     images = np.stack([f for _, f in known], axis=1).astype(np.float64)
-    matrix = np.einsum("mkn,mln->mkl", bases, images + systems.ridge[:, None] * bases)
+    matrix = bases @ np.swapaxes(images + systems.ridge[:, None] * bases, 1, 2)
     matrix = (matrix + np.swapaxes(matrix, 1, 2)) / 2.0
     scale = np.sqrt(np.maximum(np.einsum("mkk->mk", matrix), TINY))
     matrix = matrix / (scale[:, :, None] * scale[:, None, :]) + SPAN_JITTER * np.eye(len(known))
-    right = np.einsum("mkn,mn->mk", bases, systems.y) / scale
-    share = np.linalg.solve(matrix, right[:, :, None])[:, :, 0] / scale
-    a, f = (np.einsum("mk,mkn->mn", share, each).astype(np.float32) for each in (bases, images))
+    right = (bases @ systems.y[:, :, None].astype(np.float64)) / scale[:, :, None]
+    share = np.swapaxes(np.linalg.solve(matrix, right) / scale[:, :, None], 1, 2)
+    a, f = ((share @ each)[:, 0].astype(np.float32) for each in (bases, images))
     return a, f
 
 
@@ -250,8 +239,3 @@ def report_of(a: Floats, f: Floats, y: Floats, cost: Floats) -> DualReport:
     gap = float(np.sum(np.square(part - 2.0 * own * r) / (4.0 * own)))
     objective = float(part @ (y[inside] - 0.5 * f[inside]) - np.sum(np.square(part) / (4.0 * own)))
     return DualReport(objective, gap, 0.0, 0.0, 0, True)
-
-
-def _dot(a: Singles, b: Singles) -> Floats:
-    """Products (m,) float64 of the rows of both."""
-    return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))

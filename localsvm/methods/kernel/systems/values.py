@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import KernelRows
-from localsvm.kernels.symmetric import symmetric_times
+from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
@@ -82,6 +83,7 @@ class ValueSystem(System):
     def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss]) -> None:
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
         self.losses = losses
+        self._known_rows: dict[tuple[int, int], _Rows] = {}
 
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float
@@ -131,11 +133,16 @@ class ValueSystem(System):
         return [solved[i] for i in range(len(jobs))]
 
     def _rows(self, job: Job) -> _Rows:
-        weight = self.cell.training_weight(job.fold)
-        y = np.ascontiguousarray(self.cell.Y[:, job.problem])  # so that sums do not depend on the number of problems
+        if (job.problem, job.fold) not in self._known_rows:
+            self._known_rows[job.problem, job.fold] = self._rows_of(job.problem, job.fold)
+        return self._known_rows[job.problem, job.fold]
+
+    def _rows_of(self, problem: int, fold: int) -> _Rows:
+        weight = self.cell.training_weight(fold)
+        y = np.ascontiguousarray(self.cell.Y[:, problem])  # so that sums do not depend on the number of problems
         if not weight.any():  # the cell has one row, which the fold holds out
-            return _Rows(np.zeros(self.n), weight, float(y.mean()) if job.fold == WHOLE else 0.0)
-        constant = self.losses[job.problem].constant(y, weight)
+            return _Rows(np.zeros(self.n), weight, float(y.mean()) if fold == WHOLE else 0.0)
+        constant = self.losses[problem].constant(y, weight)
         return _Rows(np.where(weight > 0.0, y - constant, 0.0), weight, constant)
 
     # least squares
@@ -168,10 +175,10 @@ class ValueSystem(System):
                 a, passes = solved.a[at].astype(np.float64), int(solved.passes[at])
                 held = products[at, self.cell.held_out(job.fold)]
                 path.append(ValueSolution(a, of.constant, cost, held, passes, known))
-                report = least_squares.report_of(a, products[at], of.y, cost * of.weight)
-                reports.append(
-                    replace(report, bias=of.constant, iterations=passes, converged=bool(solved.converged[at]))
-                )
+                if certified:
+                    report = least_squares.report_of(a, products[at], of.y, cost * of.weight)
+                    reached = bool(solved.converged[at])
+                    reports.append(replace(report, bias=of.constant, iterations=passes, converged=reached))
             results.append((path, reports))
         return results
 
@@ -209,7 +216,7 @@ class ValueSystem(System):
             return []
         if not begun[0].known:
             a = np.repeat([start.a for start in begun], count, axis=0).astype(np.float32)
-            return [(a, self._product(a))]
+            return [(a, self._product(widened(a, padded(self.n)))[:, : self.n])]
         depth = min(len(start.known) for start in begun)
         pairs = [[start.known[k] for start in begun] for k in range(-depth, 0)]
         return [
@@ -225,9 +232,9 @@ class ValueSystem(System):
         return Landmarks(rows, self.n, some)
 
     def _product(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Vectors (m, n) times the kernel."""
+        """Vectors (m, padded n) times the kernel; see `symmetric_times`."""
         if isinstance(self.K, KernelRows):
-            return self.K.products(vectors)
+            return widened(self.K.products(vectors[:, : self.n]), vectors.shape[1])
         return symmetric_times(self.K, vectors, self.cell.threads)
 
     # other losses
@@ -241,7 +248,7 @@ class ValueSystem(System):
             problem = Boxes.of(self.losses[job.problem].dual, float(job.costs[0]) * rows.weight)
             bound = np.where(rows.y > 0.0, problem.high, problem.low)
             starts.append(np.where(np.isfinite(bound), bound, 0.0))
-        products = self._product(np.asarray(starts, np.float32)).astype(np.float64)
+        products = self._product(widened(np.asarray(starts), padded(self.n)))[:, : self.n].astype(np.float64)
         return {i: (b, f) for (i, _, _), b, f in zip(begun, starts, products, strict=True)}
 
     def _by_smo(
