@@ -329,9 +329,11 @@ static inline float total_f32(vfloat v)
 }
 
 /* Rows r .. r + 3 and columns from .. to - 1, which lie right of them: each element counts for its row and its column.
- * For `count` vectors at once, as the elements are read from the cache for all of them. */
+ * For `count` vectors at once, as the elements are read from the cache for all of them. next: the tile that comes after
+ * this one, or NULL; the machine itself does not look beyond the end of a page. */
 static inline __attribute__((always_inline)) void both_sides(const float *k, int64_t n, int64_t r, int64_t from,
-                                                             int64_t to, const float *x, float *out, int count)
+                                                             int64_t to, const float *x, float *out, int count,
+                                                             const float *next)
 {
     vfloat of_row[2][GROUP_ROWS] = {{{0}}}, at_row[2][GROUP_ROWS];
     const float *k0 = k + r * n, *k1 = k0 + n, *k2 = k1 + n, *k3 = k2 + n;
@@ -341,6 +343,9 @@ static inline __attribute__((always_inline)) void both_sides(const float *k, int
     for (int64_t j = from; j < to; j += LSVM_LANES) {
         const vfloat a = *(const vfloat *)(k0 + j), b = *(const vfloat *)(k1 + j);
         const vfloat c = *(const vfloat *)(k2 + j), d = *(const vfloat *)(k3 + j);
+        if (next != NULL)
+            for (int i = 0; i < GROUP_ROWS; i++)
+                __builtin_prefetch(next + i * n + (j - from), 0, 2);
         for (int v = 0; v < count; v++) {
             const vfloat own = *(const vfloat *)(x + v * n + j);
             of_row[v][0] += a * own;
@@ -371,11 +376,16 @@ static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t
         for (int64_t from = right; from < n; from += TILE_COLUMNS) {
             const int64_t to = from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n;
             for (int64_t r = block; r < right; r += GROUP_ROWS) {
+                const float *next = r + GROUP_ROWS < right ? k + (r + GROUP_ROWS) * n + from
+                                    : to < n               ? k + block * n + to
+                                                           : NULL;
                 int64_t v = 0;
-                for (; v + 2 <= m; v += 2)
-                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 2);
+                for (; v + 2 <= m; v += 2) {
+                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 2, next);
+                    next = NULL;
+                }
                 if (v < m)
-                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 1);
+                    both_sides(k, n, r, from, to, x + v * n, out + v * n, 1, next);
             }
         }
     }
