@@ -73,7 +73,7 @@ class Problem:
 
     def gap(self, a: np.ndarray) -> np.ndarray:
         """Duality gap (m,) of coefficients as a share of the loss, each as the solver has it, in float64."""
-        a, ridge = a.astype(np.float64), self.systems.ridge.astype(np.float64)
+        a, ridge = np.asarray(a, np.float64), self.systems.ridge.astype(np.float64)
         rho = self.systems.mask * (self.systems.y - a @ self.wide - ridge * a)
         return np.asarray((rho**2 / ridge).sum(axis=1) / (ridge * a * a).sum(axis=1))
 
@@ -381,3 +381,20 @@ def test_half_squares_of_twice_the_cost_have_the_same_values() -> None:
         system.held_out(jobs, system.solve(jobs, [None] * 3, 1.0), values)
         found.append(values)
     np.testing.assert_allclose(found[0], found[1], atol=2e-3)
+
+
+def test_a_model_is_refined_where_float32_misleads_the_search() -> None:
+    """Sums in float32 hide residuals of a ridge of 1e-5 beside eigenvalues of hundreds; those of models are float64."""
+    n, kernel, cost, tolerance = 500, Kernel("gaussian", 0.005), 5e4, 1e-3
+    cell = cell_of_values(*examples(n, seed=2), folds=3)
+    K = Gram(cell.X, Scratch()).matrix(kernel)
+    system = ValueSystem(cell, K, kernel, tolerance, cell.target.losses)
+    (model,) = system.final([Job(0, WHOLE, np.asarray([cost]))], [None])
+    assert model is not None and model.report.converged
+    one, y = np.ones((1, n), np.float32), (cell.Y[:, 0] - model.report.bias)[None]
+    given = Problem(np.array(K[:n, :n]), Systems(y.astype(np.float32), one * (0.5 / cost), one, np.zeros(1, np.int64)))
+    a = np.zeros((1, n))
+    a[0, model.rows] = model.coef
+    assert given.gap(a) <= 1.01 * tolerance
+    search = given.solve(tolerance)
+    assert search.converged and given.gap(search.a) > 2.0 * tolerance, "there was something to refine"

@@ -141,7 +141,7 @@ class Landmarks:
 
 def solve(
     product: Product, systems: Systems, landmarks: Landmarks, tolerance: float,
-    known: Sequence[tuple[Singles, Singles]] = (), most: int = MAX_PASSES,
+    known: Sequence[tuple[Singles, Singles]] = (), most: int = MAX_PASSES, enough: Floats | None = None,
 ) -> Solved:  # fmt: skip
     """Solve all systems.
 
@@ -153,12 +153,13 @@ def solve(
     known : solutions of systems that differ by their ridges alone, (a, f) as in `Solved`; what is best of their span is
         where the search begins.
     most : passes after which the best solution so far is taken.
+    enough : (m,) if given, the gaps themselves at which systems are done, and `tolerance` does not count.
     """
     out, some, least = Solved.none(systems), np.arange(len(systems.y)), _Least.of(len(systems.y))
     a, f = _begun(systems, known)
     search = Passes(systems.y, systems.ridge, systems.mask, a, f, landmarks.factor, landmarks.triangles(systems))
     for passes in range(most + 1):
-        left = _left(out, some, search, least, tolerance)
+        left = _left(out, some, search, least, tolerance * search.loss if enough is None else enough[some])
         out.passes[some] = passes
         if len(left) < len(some):
             some, least = some[left], least.at(left)
@@ -196,15 +197,14 @@ class _Least(NamedTuple):
         np.minimum(self.residual, residual, out=self.residual)
 
 
-def _left(
-    out: Solved, some: NDArray[np.intp], search: Passes, least: _Least, tolerance: float
-) -> NDArray[np.intp]:  # fmt: skip
+def _left(out: Solved, some: NDArray[np.intp], search: Passes, least: _Least, enough: Floats) -> NDArray[np.intp]:
     """Keep what is done and what is best so far of some systems; which of them (k,) are neither done nor lost.
 
+    enough : (k,) the gaps at which they are done.
     least : of the systems, which is brought up to date.
     """
     # the ridges turn residuals into losses: C w r^2 = r^2 / (2 ridge)
-    done, lost = search.excess <= tolerance * search.loss, ~(search.excess <= LOST * least.residual)
+    done, lost = search.excess <= enough, ~(search.excess <= LOST * least.residual)
     least.update(search.excess)
     lost |= least.passes > STALLED
     kept, n = done | (search.excess <= least.residual), out.a.shape[1]

@@ -163,16 +163,16 @@ class ValueSystem(System):
         systems = Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
         most, begun = MAX_PASSES if certified else SCORING_PASSES, self._known(starts, count)
         solved = least_squares.solve(self._product, systems, self._landmarks, tolerance, begun, most)
-        products = solved.f.astype(np.float64)
+        coefficients, products = solved.a.astype(np.float64), solved.f.astype(np.float64)
         if certified:
-            solved, products = self._certified(systems, solved, tolerance)
+            solved, coefficients, products = self._certified(systems, solved, tolerance)
         results = []
         for i, (job, of, start) in enumerate(zip(jobs, rows, starts, strict=True)):
             path, reports, known = [], [], () if start is None else start.known
             for c, cost in enumerate(job.costs.tolist()):
                 at = i * count + c
                 known = (*known, (solved.a[at], solved.f[at]))[-KNOWN:]
-                a, passes = solved.a[at].astype(np.float64), int(solved.passes[at])
+                a, passes = coefficients[at], int(solved.passes[at])
                 held = products[at, self.cell.held_out(job.fold)]
                 path.append(ValueSolution(a, of.constant, cost, held, passes, known))
                 if certified:
@@ -182,24 +182,25 @@ class ValueSystem(System):
             results.append((path, reports))
         return results
 
-    def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats]:
-        """Solutions, and their products with the kernel in float64, by which they meet the tolerance or do not."""
-        before = np.full(len(systems.y), np.inf)
+    def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats, Floats]:
+        """Solutions that meet the tolerance, or do not, in float64; their coefficients, and products with the kernel.
+
+        Where float32 has misled the search, its residual in float64 is solved for what the coefficients lack.
+        """
+        a, passes, before = solved.a.astype(np.float64), solved.passes, np.full(len(systems.y), np.inf)
         for rounds in range(ROUNDS):
-            a = solved.a.astype(np.float64)
             products = np.stack([self._wide_product(each) for each in a])
             rho = systems.y - products * systems.mask - systems.ridge * a
-            loss = np.square(systems.ridge * a) / systems.ridge
-            excess = (np.square(rho) / systems.ridge).sum(axis=1)
-            reached = excess <= tolerance * loss.sum(axis=1)
-            hopeful = ~reached & (solved.converged | (excess < 0.5 * before))  # rounding has misled the search
-            solved = replace(solved, f=products.astype(np.float32), converged=reached)
+            gap = (np.square(rho) / systems.ridge).sum(axis=1)
+            asked = tolerance * (systems.ridge * np.square(a)).sum(axis=1)
+            hopeful = (gap > asked) & (gap < 0.5 * before)
             if not hopeful.any() or rounds == ROUNDS - 1:
                 break
-            before, asked = excess, 0.5 ** (rounds + 1) * tolerance
-            again = least_squares.solve(self._product, systems, self._landmarks, asked, [(solved.a, solved.f)])
-            solved = replace(again, passes=solved.passes + again.passes)
-        return solved, products
+            lacking = replace(systems, y=rho.astype(np.float32))
+            enough, before = np.where(hopeful, 0.5 * asked, np.inf), gap
+            more = least_squares.solve(self._product, lacking, self._landmarks, tolerance, enough=enough)
+            a, passes = a + more.a, passes + more.passes
+        return replace(solved, passes=passes, converged=gap <= asked), a, products
 
     def _wide_product(self, a: Floats) -> Floats:
         """The kernel times coefficients (n,), summed in float64."""
