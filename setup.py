@@ -20,7 +20,7 @@ EXTENSIONS = {
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],
     "localsvm.solvers._conjugate": ["csrc/conjugate.c"],
-    "localsvm.solvers._ridge": ["csrc/ridge.c"],
+    "localsvm.solvers._ridge": ["csrc/ridge.c", "csrc/holdout.c"],
     "localsvm.representations._mixture": ["csrc/mixture.c"],
     "localsvm.partition._nearest": ["csrc/nearest.c"],
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],

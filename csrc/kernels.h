@@ -95,10 +95,10 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, co
 void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                      const struct lsvm_kernel *kernel, const double *coef, double *out);
 
-/* out[k] = sum_ij w[i*ldw + j] |x_ik - x_jk| for the d features of n rows, whose columns xt are n floats each, one after
- * the other. Each row of w is summed in single precision, lane by lane, the rows in double. */
-void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
-                        double *out);
+/* out[k] = sum_ij w[i*ldw + j] |a_ik - b_jk| for the d features of m rows a, x (m x d), and n rows b, whose columns are n
+ * floats each, one after the other. Each row of w is summed in single precision, lane by lane, the rows in double. */
+void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ldw, const float *x, int64_t m,
+                        const float *columns, int64_t n, int64_t d, double *out);
 
 /* Adds to out (m, n) what the rows first .. last - 1 of the upper triangle of a symmetric K (n, n) give to X K, for X
  * (m, n): all of these rows together give it whole. n, first and last are multiples of LSVM_PAD, and all three arrays

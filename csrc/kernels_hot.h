@@ -293,22 +293,23 @@ static inline vfloat load(const float *from)
     return v;
 }
 
-static void weighted_sums(const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d, double *out)
+static void weighted_sums(const float *w, int64_t ldw, const float *x, int64_t m, const float *columns, int64_t n,
+                          int64_t d, double *out)
 {
     for (int64_t k = 0; k < d; k++)
         out[k] = 0.0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < m; i++) {
         const float *row = w + i * ldw;
         for (int64_t k = 0; k < d; k++) {
-            const float *x = xt + k * n;
+            const float own = x[i * d + k], *column = columns + k * n;
             vfloat sum[2] = {{0}};
             float rest = 0.0f;
             int64_t j = 0;
             for (; j + WIDTH <= n; j += WIDTH)
                 for (int v = 0; v < 2; v++)
-                    sum[v] += load(row + j + v * LSVM_LANES) * absolute(x[i] - load(x + j + v * LSVM_LANES));
+                    sum[v] += load(row + j + v * LSVM_LANES) * absolute(own - load(column + j + v * LSVM_LANES));
             for (; j < n; j++)
-                rest = multiply_add(row[j], __builtin_fabsf(x[i] - x[j]), rest);
+                rest = multiply_add(row[j], __builtin_fabsf(own - column[j]), rest);
             sum[0] += sum[1];
             double total = (double)rest;
             for (int l = 0; l < LSVM_LANES; l++)

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 32, LEAF = 32 };
+enum { TILE = 32 };
 
 /* The lower triangle of a row-major matrix is the upper one of a column-major one. */
-static char LOWER[] = "U", PLAIN[] = "N", TRANSPOSED[] = "T", LEFT[] = "L", RIGHT[] = "R";
-static float zero = 0.0f, one = 1.0f, minus_one = -1.0f, minus_half = -0.5f;
+static char LOWER[] = "U", PLAIN[] = "N";
+static float zero = 0.0f, one = 1.0f, minus_half = -0.5f;
 
 /* Copies the lower triangle to the upper one, tile by tile, so that both stay in the cache. */
 static void mirror(float *a, int n, int ld)
@@ -19,57 +19,6 @@ static void mirror(float *a, int n, int ld)
                     a[(int64_t)j * ld + i] = a[(int64_t)i * ld + j];
 }
 
-/* Where a triangle is divided: in two, at a multiple of the lanes of a vector. */
-static int half_of(int n)
-{
-    return (n / 2 + LEAF / 2 - 1) / (LEAF / 2) * (LEAF / 2);
-}
-
-/* The lower triangle L becomes its inverse. LAPACK's own routine takes twice as long, by products with vectors. */
-static void invert_triangle(const struct lsvm_lapack *lapack, float *l, int n, int ld)
-{
-    if (n > LEAF) {
-        int first = half_of(n), rest = n - first;
-        float *below = l + (int64_t)first * ld, *last = below + first;
-        invert_triangle(lapack, l, first, ld);
-        invert_triangle(lapack, last, rest, ld);
-        lapack->trmm(LEFT, LOWER, PLAIN, PLAIN, &first, &rest, &one, l, &ld, below, &ld);
-        lapack->trmm(RIGHT, LOWER, PLAIN, PLAIN, &first, &rest, &minus_one, last, &ld, below, &ld);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        float *row = l + (int64_t)i * ld, sum[LEAF] = {0};
-        const float own = 1.0f / row[i];
-        for (int k = 0; k < i; k++)
-            for (int j = 0; j <= k; j++)
-                sum[j] += row[k] * l[(int64_t)k * ld + j];
-        for (int j = 0; j < i; j++)
-            row[j] = -sum[j] * own;
-        row[i] = own;
-    }
-}
-
-/* The lower triangle W becomes that of W'W. */
-static void square_triangle(const struct lsvm_lapack *lapack, float *w, int n, int ld)
-{
-    if (n > LEAF) {
-        int first = half_of(n), rest = n - first;
-        float *below = w + (int64_t)first * ld, *last = below + first;
-        square_triangle(lapack, w, first, ld);
-        lapack->syrk(LOWER, PLAIN, &first, &rest, &one, below, &ld, &one, w, &ld);
-        lapack->trmm(RIGHT, LOWER, TRANSPOSED, PLAIN, &first, &rest, &one, last, &ld, below, &ld);
-        square_triangle(lapack, last, rest, ld);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        float *row = w + (int64_t)i * ld, sum[LEAF] = {0};
-        for (int k = i; k < n; k++)
-            for (int j = 0; j <= i; j++)
-                sum[j] += w[(int64_t)k * ld + i] * w[(int64_t)k * ld + j];
-        memcpy(row, sum, (size_t)(i + 1) * sizeof(float));
-    }
-}
-
 static int invert(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
     int info = 0;
@@ -79,10 +28,10 @@ static int invert(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
         r->inverse[row + i] += r->ridge;
     }
     lapack->potrf(LOWER, &r->n, r->inverse, &r->ld, &info);
+    if (info == 0)
+        lapack->potri(LOWER, &r->n, r->inverse, &r->ld, &info);
     if (info != 0)
         return LSVM_SINGULAR;
-    invert_triangle(lapack, r->inverse, r->n, r->ld);
-    square_triangle(lapack, r->inverse, r->n, r->ld);
     mirror(r->inverse, r->n, r->ld);
     return LSVM_OK;
 }
@@ -104,12 +53,6 @@ int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
     for (int i = 0; i < r->n; i++) {
         const float inverse = 1.0f / r->inverse[(int64_t)i * r->ld + i];
         for (int64_t k = (int64_t)i * r->outputs; k < (int64_t)(i + 1) * r->outputs; k++) {
-            if (r->most > 0) {
-                const float left = r->a[k] * inverse;
-                r->loss += r->w[i] * (double)left * (double)left;
-                r->u[k] = (float)(2.0 * r->w[i]) * fmaxf(-r->most, fminf(left, r->most)) * inverse;
-                continue;
-            }
             const double h = fmax(0.0, (double)(r->y[k] * r->a[k] * inverse));
             r->loss += r->w[i] * h * h;
             r->u[k] = (float)(2.0 * r->w[i] * h) * r->y[k] * inverse;
@@ -148,8 +91,8 @@ int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, 
     return LSVM_OK;
 }
 
-/* Rows of A times sqrt(|s_i|), those whose s_i has this sign, into `scaled`; how many there are. */
-static int scale_rows(struct lsvm_ridge *r, float sign)
+/* Rows of A times sqrt(s_i), where s_i is not 0, into `scaled`; how many there are. */
+static int scale_rows(struct lsvm_ridge *r)
 {
     int filled = 0;
     for (int i = 0; i < r->n; i++) {
@@ -157,10 +100,10 @@ static int scale_rows(struct lsvm_ridge *r, float sign)
         float s = 0.0f;
         for (int64_t k = (int64_t)i * r->outputs; k < (int64_t)(i + 1) * r->outputs; k++)
             s += r->u[k] * r->a[k] / row[i];
-        if (!(sign * s > 0.0f))
+        if (!(s > 0.0f))
             continue;
         float *to = r->scaled + (int64_t)filled++ * r->ld;
-        s = sqrtf(sign * s);
+        s = sqrtf(s);
         for (int j = 0; j < r->n; j++)
             to[j] = s * row[j];
     }
@@ -169,11 +112,9 @@ static int scale_rows(struct lsvm_ridge *r, float sign)
 
 void lsvm_ridge_slope(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
-    int filled = scale_rows(r, 1.0f);
+    int filled = scale_rows(r);
     times_inverse(lapack, r, r->u, r->au);
     lapack->syrk(LOWER, PLAIN, &r->n, &filled, &one, r->scaled, &r->ld, &zero, r->slope, &r->ld);
-    if ((filled = scale_rows(r, -1.0f)) > 0)
-        lapack->syrk(LOWER, PLAIN, &r->n, &filled, &minus_one, r->scaled, &r->ld, &one, r->slope, &r->ld);
     /* the rows of au and a are columns of BLAS, hence its transposed form */
     lapack->syr2k(LOWER, "T", &r->n, &r->outputs, &minus_half, r->au, &r->outputs, r->a, &r->outputs, &one, r->slope,
                   &r->ld);

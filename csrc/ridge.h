@@ -1,18 +1,13 @@
 /* ridge.h - leave-one-out values of kernel ridge regression, and how their loss changes with the kernel.
  *
  * With A = (K + ridge I)^-1, targets y and a = A y, the value of row i by the rows without it is
- * f_i = y_i - a_i / A_ii (Cawley and Talbot 2004). The loss of classes is the squared hinge of all rows and outputs,
+ * f_i = y_i - a_i / A_ii (Cawley and Talbot 2004). The loss is the squared hinge of all rows and outputs,
  *
  *     sum_i w_i sum_k h_ik^2,    h_ik = max(0, 1 - y_ik f_ik) = max(0, y_ik a_ik / A_ii),
  *
  * and its derivative by K is, with u_ik = 2 w_i h_ik y_ik / A_ii and s_i = sum_k u_ik a_ik / A_ii >= 0,
  *
  *     G = A diag(s) A - (A u a' + a u' A) / 2.
- *
- * The loss of values is that of the residuals r_ik = a_ik / A_ii: squares, sum_i w_i sum_k r_ik^2. In its derivative
- * residuals count as no larger than `most`, so that a few rows do not decide: u_ik = 2 w_i r_ik / A_ii, r_ik clipped.
- *
- * Of any other loss of the residuals, u_ik is its derivative by r_ik over A_ii; s_i may then be negative.
  *
  * Matrices are row-major float32; n x n ones have `ld` floats from row to row and are symmetric. Products are those of
  * BLAS and LAPACK, which the caller hands in and keeps on one thread; sums that are returned are float64. The caller
@@ -23,28 +18,14 @@
 
 #include <stdint.h>
 
+#include "lapack.h"
 #include "status.h"
-
-/* Column-major, as in BLAS and LAPACK. */
-struct lsvm_lapack {
-    void (*gemm)(char *transa, char *transb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b,
-                 int *ldb, float *beta, float *c, int *ldc);
-    void (*syrk)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *beta, float *c,
-                 int *ldc);
-    void (*syr2k)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
-                  float *beta, float *c, int *ldc);
-    void (*trmm)(char *side, char *uplo, char *trans, char *diag, int *m, int *n, float *alpha, float *a, int *lda,
-                 float *b, int *ldb);
-    void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
-    void (*potrs)(char *uplo, int *n, int *nrhs, float *a, int *lda, float *b, int *ldb, int *info);
-};
 
 struct lsvm_ridge {
     int n, outputs, ld;
     float ridge;
     const float *kernel; /* n x n */
-    float most;          /* of a residual, of values; 0 for classes */
-    const float *y;      /* n x outputs: -1 or +1, or values */
+    const float *y;      /* n x outputs: -1 or +1 */
     const double *w;     /* n, from 0 */
     float *inverse;      /* n x n: A */
     float *slope;        /* n x n: G times the kernel, entry by entry, 0 on the diagonal: K_ii does not change */
@@ -59,7 +40,7 @@ struct lsvm_ridge {
  * positive definite in float32. */
 int lsvm_ridge_values(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
 
-/* Finds slope, sums and ridge_slope from what `lsvm_ridge_values` found; u may be that of another loss. */
+/* Finds slope, sums and ridge_slope from what `lsvm_ridge_values` found. */
 void lsvm_ridge_slope(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
 
 /* Values (k x outputs) of k rows by the m others, into `out`: a Cholesky factor of the others will do. Overwrites

@@ -25,6 +25,7 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
+from localsvm.representations.metric_losses import LARGEST_RESIDUAL
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partition import partition_only
@@ -33,7 +34,8 @@ from localsvm.runs.preparation import metric as measuring
 from localsvm.runs.preparation.metric import measure
 from localsvm.runs.progress import Silent
 from localsvm.runs.train import train
-from localsvm.solvers._ridge import RidgeLoss
+from localsvm.targets.loss_names import QUANTILE
+from localsvm.targets.losses import Loss
 from localsvm.threads import ALONE, Threads
 
 POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
@@ -80,18 +82,41 @@ def trained(path: Path, X: Examples, y: np.ndarray, config: TrainingConfig, **ex
 # --- learning
 
 
-def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
-    """The mean loss of a sample, by refits in float64."""
+def kernel_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
+    """The kernel matrix of a sample, in float64."""
     X = np.asarray(learner._rows_at(part), np.float64)
     manhattan = learner.distance.name == "manhattan"
     L = np.exp(scalars[0]) * (values**2 if manhattan else values)
     Z = X * L if L.ndim == 1 else X @ L
-    Y, w = learner._Y[part].astype(np.float64), learner._weight[part]
     apart = np.abs(Z[:, None] - Z)
-    K = np.exp(-(apart if manhattan else apart**2).sum(axis=2))
+    return np.asarray(np.exp(-(apart if manhattan else apart**2).sum(axis=2)))
+
+
+def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
+    """The mean loss of a sample of classes, by refits."""
+    K = kernel_at(learner, part, values, scalars)
+    Y, w = learner._Y[part].astype(np.float64), learner._weight[part]
     A = np.linalg.inv(K + np.exp(scalars[1]) * np.eye(len(K)))
     h = np.maximum(0.0, Y * (A @ Y) / np.diag(A)[:, None])
     return float((w / w.sum()) @ np.square(h).sum(axis=1))
+
+
+def residuals_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
+    """Residuals (m, problems) of the second half of a sample, by ridge regression of the first."""
+    K, t = kernel_at(learner, part, values, scalars), len(part) // 2
+    Y = learner._Y[part].astype(np.float64)
+    return np.asarray(Y[t:] - K[t:, :t] @ np.linalg.solve(K[:t, :t] + np.exp(scalars[1]) * np.eye(t), Y[:t]))
+
+
+def value_loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
+    """The mean loss of a sample of values: squares up to LARGEST_RESIDUAL and lines beyond, or the pinball loss."""
+    left, w = residuals_at(learner, part, values, scalars), learner._weight[part[len(part) // 2 :]]
+    w = w / w.sum()
+    if learner._levels:
+        losses = [min(w @ Loss(QUANTILE, level)(left - c)[:, 0] for c in left[:, 0]) for level in learner._levels]
+        return float(np.mean(losses))
+    inside = np.minimum(np.abs(left), LARGEST_RESIDUAL)
+    return float(w @ (inside * (2.0 * np.abs(left) - inside)).sum(axis=1))
 
 
 @pytest.mark.parametrize(
@@ -105,17 +130,40 @@ def test_the_gradient_by_the_metric_is_that_of_differences(distance: str, shape:
     Y, weight, measured = Y.astype(np.float32), rng.random(240) + 0.1, DISTANCES[distance]
     learner = MetricLearner(X + 100.0, Y, weight, None, np.arange(240), measured, sample=40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
-    slope, scalar_slope = learner._gradient(RidgeLoss(40, Y.shape[1], measured.base), part, values, scalars)
-    step = 1e-5
+    slope, scalar_slope = learner._gradient(learner._loss(), part, values, scalars)
+    assert_slopes(loss_at, learner, part, values, scalars, slope, scalar_slope)
+
+
+def assert_slopes(loss: Any, learner: MetricLearner, part: Any, values: Any, scalars: Any, *found: Any) -> None:
+    """The slopes that were found, by the metric and by the scalars, are those of differences."""
+    step, shape = 1e-5, values.shape
     for at in [(0,), (3,)] if len(shape) == 1 else [(0, 0), (2, 1), (3, 0)]:
         change = np.zeros(shape)
         change[at] = step
-        up, down = (loss_at(learner, part, values + sign * change, scalars) for sign in (1, -1))
-        assert slope[at] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+        up, down = (loss(learner, part, values + sign * change, scalars) for sign in (1, -1))
+        assert found[0][at] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
     for i in range(2):
         change = np.eye(2)[i] * step
-        up, down = (loss_at(learner, part, values, scalars + sign * change) for sign in (1, -1))
-        assert scalar_slope[i] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+        up, down = (loss(learner, part, values, scalars + sign * change) for sign in (1, -1))
+        assert found[1][i] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("distance", "shape"), [("euclidean", (4,)), ("euclidean", (4, 4)), ("euclidean", (4, 2)), ("manhattan", (4,))]
+)
+@pytest.mark.parametrize(("problems", "levels"), [(1, ()), (3, ()), (1, (0.9,)), (1, (0.05, 0.5, 0.95))])
+def test_the_gradient_for_values_is_that_of_differences(
+    distance: str, shape: tuple[int, ...], problems: int, levels: tuple[float, ...]
+) -> None:
+    """The first half of a sample predicts the second, whose largest residuals count as in the Huber loss."""
+    rng = np.random.default_rng(problems + len(levels))
+    X, Y = rng.standard_normal((41, 4)).astype(np.float32), 3.0 * rng.standard_normal((41, problems))
+    weight, measured = rng.random(41) + 0.1, DISTANCES[distance]
+    learner = MetricLearner(X, Y.astype(np.float32), weight, None, np.arange(41), measured, True, levels, sample=10)
+    assert learner._size == 20
+    part, values, scalars = rng.permutation(41)[:20], rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
+    found = learner._gradient(learner._loss(), part, values, scalars)
+    assert_slopes(value_loss_at, learner, part, values, scalars, *found)
 
 
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**14])

@@ -23,8 +23,6 @@ from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_judging import MetricRows
 from localsvm.selection.tally import Tally
-from localsvm.solvers._ridge import RidgeLoss
-from localsvm.solvers.pinball import pinball_slope
 from localsvm.targets.base import Observed, ValueRange
 from localsvm.targets.loss_names import (
     ABSOLUTE,
@@ -411,83 +409,6 @@ def test_means_of_levels_are_kept_as_json_and_hardly_depend_on_blocks() -> None:
 # metric learning
 
 
-RIDGE = 0.3
-
-
-def huber(r: np.ndarray, most: float) -> np.ndarray:
-    """A loss whose slope is twice the clipped residual."""
-    inside = np.minimum(np.abs(r), most)
-    return np.asarray(inside * (2.0 * np.abs(r) - inside))
-
-
-def loss_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, ridge: float, most: float) -> float:
-    """Loss of the values of each row by ridge regression of all others."""
-    return float(w @ huber(left_by_others(K, Y, ridge), most).sum(axis=1))
-
-
-def left_by_others(K: np.ndarray, Y: np.ndarray, ridge: float) -> np.ndarray:
-    """Residual of each row, by ridge regression of all others."""
-    left = np.empty(Y.shape)
-    for i in range(len(Y)):
-        kept = np.delete(np.arange(len(Y)), i)
-        a = np.linalg.solve(K[np.ix_(kept, kept)] + ridge * np.eye(len(kept)), Y[kept].astype(np.float64))
-        left[i] = Y[i] - K[i, kept] @ a
-    return left
-
-
-@pytest.mark.parametrize(
-    ("n", "outputs", "most"), [(2, 1, 1e3), (25, 1, 1e3), (20, 3, 1e3), (25, 1, 0.4), (20, 2, 0.05)]
-)
-@pytest.mark.fast(5)
-def test_the_gradient_of_residuals_is_that_of_differences(n: int, outputs: int, most: float) -> None:
-    """Clipped residuals count in the gradient as in that of the Huber loss; the loss itself is always the square."""
-    rng = np.random.default_rng(n + outputs)
-    Z = (0.7 * rng.standard_normal((n, 3))).astype(np.float32)
-    Y, w = rng.standard_normal((n, outputs)).astype(np.float32), rng.random(n) + 0.1
-    w[0] = 0.0
-    K = np.exp(-np.square(Z.astype(np.float64)[:, None] - Z).sum(axis=2))
-    solver = RidgeLoss(n, outputs, most=most)
-    W, sums = (np.array(part, np.float64) for part in solver.gradient(Z, Y, w, RIDGE))
-    assert solver.loss == pytest.approx(loss_of(K, Y, w, RIDGE, np.inf), rel=1e-5)
-    size, step = max(1.0, float(np.abs(W).max())), 1e-5
-    for i, j in {(0, 1), (n // 2, 0), (n - 1, n // 3)}:
-        change = np.zeros((n, n))
-        change[i, j] = change[j, i] = step
-        after, before = (loss_of(K + sign * change, Y, w, RIDGE, most) for sign in (1.0, -1.0))
-        assert 2.0 * W[i, j] == pytest.approx((after - before) / (2 * step) * K[i, j], abs=1e-4 * size)
-    assert_allclose(W, W.T)
-    assert_allclose(sums, W.sum(axis=1), atol=1e-5 * size)
-    after, before = (loss_of(K, Y, w, RIDGE + change, most) for change in (step, -step))
-    assert solver.ridge_slope == pytest.approx((after - before) / (2 * step), rel=1e-3, abs=1e-5)
-
-
-def pinball_of(K: np.ndarray, Y: np.ndarray, w: np.ndarray, levels: tuple[float, ...]) -> float:
-    """Mean loss over the levels of residuals by all other rows, less the constant of the smallest loss of each."""
-    left = left_by_others(K, Y, RIDGE)[:, 0]
-    return float(np.mean([min(w @ Loss(QUANTILE, level)(left - c) for c in left) for level in levels]))
-
-
-@pytest.mark.parametrize("levels", [(0.5,), (0.9,), (0.05, 0.5, 0.95)])
-def test_the_gradient_of_pinball_losses_is_that_of_differences(levels: tuple[float, ...]) -> None:
-    """Rows whose residual is between 0 and the constant pull the other way."""
-    n, rng = 25, np.random.default_rng(3)
-    Z = (0.7 * rng.standard_normal((n, 3))).astype(np.float32)
-    Y, w = rng.standard_normal((n, 1)).astype(np.float32), rng.random(n) + 0.1
-    K = np.exp(-np.square(Z.astype(np.float64)[:, None] - Z).sum(axis=2))
-    solver = RidgeLoss(n, 1, most=3.0)
-    left = Y - solver.values(Z, Y, w, RIDGE).astype(np.float64)
-    assert_allclose(left, left_by_others(K, Y, RIDGE), atol=1e-5)
-    W, sums = (np.array(part, np.float64) for part in solver.slope(pinball_slope(left, w, levels)))
-    step = 1e-6
-    for i, j in {(0, 1), (n // 2, 0), (n - 1, n // 3), (5, 17)}:
-        change = np.zeros((n, n))
-        change[i, j] = change[j, i] = step
-        after, before = (pinball_of(K + sign * change, Y, w, levels) for sign in (1.0, -1.0))
-        assert 2.0 * W[i, j] == pytest.approx((after - before) / (2 * step) * K[i, j], rel=2e-3, abs=1e-4)
-    assert_allclose(W, W.T)
-    assert_allclose(sums, W.sum(axis=1), atol=1e-5)
-
-
 @pytest.mark.parametrize("levels", [(0.5,), (0.1, 0.9)])
 def test_a_metric_of_quantiles_is_judged_by_the_pinball_loss(levels: tuple[float, ...]) -> None:
     rng = np.random.default_rng(0)
@@ -499,15 +420,3 @@ def test_a_metric_of_quantiles_is_judged_by_the_pinball_loss(levels: tuple[float
     shifted = rows.losses(Y, values, (Y - values)[:, 0] + 1.0)[0]
     assert shifted.mean() > loss.mean()
     assert rows.guess(np.arange(40)).mean() > 1.5 * loss.mean()
-
-
-def test_values_of_rows_are_those_of_classes_and_the_losses_differ() -> None:
-    rng = np.random.default_rng(0)
-    Z, w = rng.standard_normal((30, 2)).astype(np.float32), np.ones(30)
-    Y = np.where(rng.random((30, 1)) < 0.5, -1.0, 1.0).astype(np.float32)
-    of_classes, of_values = RidgeLoss(30, 1), RidgeLoss(30, 1, most=9.0)
-    values = of_classes.values(Z, Y, w, 0.03)
-    assert np.array_equal(of_values.values(Z, Y, w, 0.03), values)
-    assert of_classes.loss == pytest.approx(float(np.square(np.maximum(0.0, 1.0 - Y * values)).sum()), rel=1e-5)
-    assert of_values.loss == pytest.approx(float(np.square(Y - values).sum()), rel=1e-5)
-    assert of_values.loss > of_classes.loss

@@ -39,8 +39,8 @@ cdef extern from "kernels.h":
                             float *out, int64_t ldo) nogil
     void lsvm_accumulate(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                          const double *coef, double *out) nogil
-    void lsvm_weighted_sums(const lsvm_ops *ops, const float *w, int64_t ldw, const float *xt, int64_t n, int64_t d,
-                            double *out) nogil
+    void lsvm_weighted_sums(const lsvm_ops *ops, const float *w, int64_t ldw, const float *x, int64_t m,
+                            const float *columns, int64_t n, int64_t d, double *out) nogil
     void lsvm_symmetric_products(const lsvm_ops *ops, const float *k, int64_t n, int64_t first, int64_t last,
                                  const float *x, int64_t m, float *out) nogil
     int64_t lsvm_expansion_scratch(const lsvm_ops *ops, const lsvm_expansion *e) nogil
@@ -216,17 +216,17 @@ def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
 def weighted_sums(const float[:, :] W, const float[:, ::1] X) -> np.ndarray:
     """Sums over i and j of W[i, j] |X[i, k] - X[j, k]| for each feature k: (d,) float64.
 
-    W (n, n) float32, whose rows are contiguous; X (n, d) float32.
+    W (n, t) float32, for the first t rows of X (n, d) float32; its rows are contiguous.
     """
-    cdef int64_t n = X.shape[0], d = X.shape[1]
-    cdef const float[:, ::1] columns = np.ascontiguousarray(np.asarray(X).T)
+    cdef int64_t n = X.shape[0], t = W.shape[1], d = X.shape[1]
+    if W.shape[0] != n or t > n or (t > 1 and W.strides[1] != sizeof(float)):
+        raise ValueError("W must have a row for each row of X, and a column for each of the first ones")
+    cdef const float[:, ::1] columns = np.ascontiguousarray(np.asarray(X)[:t].T)
     cdef double[::1] out = np.zeros(d)
     cdef const lsvm_ops *ops = ops_at(None)
-    if W.shape[0] != n or W.shape[1] != n or (n > 1 and W.strides[1] != sizeof(float)):
-        raise ValueError("W must have a row and a column for each row of X")
-    if n and d:
+    if t and d:
         with nogil:
-            lsvm_weighted_sums(ops, &W[0, 0], W.strides[0] // sizeof(float), &columns[0, 0], n, d, &out[0])
+            lsvm_weighted_sums(ops, &W[0, 0], W.strides[0] // sizeof(float), &X[0, 0], n, &columns[0, 0], t, d, &out[0])
     return np.asarray(out)
 
 

@@ -46,7 +46,9 @@ class Distance(ABC):
     def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
         """Derivative of a loss by the map L, float64 of its shape.
 
-        W (n, n) float32, sums (n,) float64 : derivative of the loss by the kernel, times the kernel; and its row sums.
+        W (n, t) float32, sums (n,) float64 : derivative of the loss by the kernel of the rows with the first t, times
+            the kernel, whose first t rows are symmetric and whose others stand for their transpose, too; and what each
+            row has in all.
         """
 
     @abstractmethod
@@ -92,8 +94,12 @@ class Euclidean(Distance):
 
     def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
         """With Z the mapped rows: -4 (X' diag(sums) Z - X' W Z) for a matrix, and its diagonal for weights."""
-        Z = mapped(X, L)
-        apart = sums.astype(np.float32)[:, None] * Z - W @ Z
+        Z, t = mapped(X, L), W.shape[1]
+        apart = sums.astype(np.float32)[:, None] * Z
+        apart[:t] -= W[:t] @ Z[:t]
+        if t < len(Z):
+            apart[:t] -= W[t:].T @ Z[t:]
+            apart[t:] -= W[t:] @ Z[:t]
         return -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
 
     def by_values(self, values: Floats, slope: Floats) -> Floats:
@@ -129,6 +135,9 @@ class Manhattan(Distance):
 
     def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
         """-sum_ik W_ik |x_ij - x_kj| for each feature j."""
+        t = W.shape[1]
+        if t < len(X):
+            W = np.concatenate([W[:t], 2.0 * W[t:]])
         return -weighted_sums(W, X)
 
     def by_values(self, values: Floats, slope: Floats) -> Floats:

@@ -280,17 +280,20 @@ def _source(geometry: Geometry) -> Geometry:
     return geometry._replace(strength=1.0)
 
 
-def choosing_bytes(rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int) -> int:
+def choosing_bytes(
+    rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int, values: bool = False
+) -> int:
     """Bytes that `choose` holds at most, beside all rows.
 
     It holds the rows in each view. A candidate at work holds what is learned, or the rows that are mapped to be judged
     and a cell of them.
 
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
+    values : whether it is for values.
     """
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     columns *= 1 + any(options.views)
-    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample)
+    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, values)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
     return views + threads * max(learning, judging)

@@ -14,7 +14,6 @@ from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, s
 from localsvm.partition import create
 from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
 from localsvm.representations.metric_learning import (
-    LARGEST_RESIDUAL,
     LEAST_RIDGE,
     MOST_RIDGE,
     SAMPLE,
@@ -25,6 +24,7 @@ from localsvm.representations.metric_learning import (
     Ties,
     centre_of,
 )
+from localsvm.representations.metric_losses import LARGEST_RESIDUAL
 from localsvm.solvers._ridge import RidgeLoss
 from localsvm.solvers.pinball import pinball
 

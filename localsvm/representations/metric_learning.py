@@ -1,11 +1,9 @@
-"""Learns a metric from labelled rows: stochastic steps on the leave-one-out loss of kernel ridge regression.
+"""Learns a metric from labelled rows: stochastic steps on a loss of kernel ridge regression.
 
-Each step draws a sample of rows and moves the metric against the gradient of the mean squared hinge of their
-leave-one-out values, or of the mean square of their residuals (solvers/_ridge.pyx), by Adam (Kingma and Ba 2015). The
-iterates of the last part are averaged. For quantiles the loss is the mean pinball loss over the levels, where the
-quantile of a row is its leave-one-out value and the quantile of all residuals.
-The kernel is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a
-factor on the metric and the ridge are learned along.
+Each step draws a sample of rows and moves the metric against the gradient of the loss of their values by others of them
+(representations/metric_losses.py), by Adam (Kingma and Ba 2015). The iterates of the last part are averaged. The kernel
+is exp(-|z_i - z_j|^2) of the mapped rows z, or that of another distance (representations/distances.py); a factor on the
+metric and the ridge are learned along.
 """
 
 from __future__ import annotations
@@ -19,13 +17,14 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
 from localsvm.representations.distances import DISTANCES, Distance, mapped
-from localsvm.solvers._ridge import RidgeLoss
-from localsvm.solvers.pinball import pinball_slope
+from localsvm.representations.metric_losses import ClassLoss, MetricLoss, ValueLoss
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Ties = NDArray[np.int64]
-SAMPLE = 700  # rows of a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
+SAMPLE = (
+    700  # rows of a sample that the loss is of; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
+)
 SHARE = 4  # a sample is at most one in so many rows
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
@@ -34,7 +33,6 @@ MATRIX_RATE, NEAR_RATE = 0.06, 0.01  # of matrices before near samples, and by t
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
 FIRST_RIDGE = 0.3
-LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this in gradients
 SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
@@ -115,12 +113,11 @@ class MetricLearner:
         distance: Distance = DISTANCES["euclidean"], values: bool = False,
         levels: Sequence[float] = (), sample: int = SAMPLE, check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        self._most = LARGEST_RESIDUAL if values else 0.0
-        self._levels = levels
+        self._values, self._levels = values, levels
         self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
         self._ties, self.distance = ties, distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
-        self._size = _sample_size(len(rows), sample)
+        self._size = _sample_size(len(rows), sample) * (ValueLoss if values else ClassLoss).rows_for_one
         self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
@@ -144,7 +141,7 @@ class MetricLearner:
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
-        values, loss = course.values, RidgeLoss(self._size, self._Y.shape[1], self.distance.base, self._most)
+        values, loss = course.values, self._loss()
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
         total, averaged = np.zeros_like(values), 0
@@ -153,6 +150,8 @@ class MetricLearner:
             if near and k % POOL_STEPS == 1:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
+            if self._values:
+                part = rng.permutation(part)  # the first half predicts the second
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
             if self._ties is not None and values.ndim == 1:
                 slope = np.asarray(np.bincount(self._ties, slope)[self._ties], np.float64)
@@ -165,27 +164,25 @@ class MetricLearner:
         scale, ridge = (float(scalar) for scalar in scalars)
         return Course(total / averaged, course.unit, scale, ridge)
 
-    def _gradient(self, loss: RidgeLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
+    def _loss(self) -> MetricLoss:
+        """The loss of samples."""
+        n, problems, base = self._size, self._Y.shape[1], self.distance.base
+        return ValueLoss(n, problems, base, self._levels) if self._values else ClassLoss(n, problems, base)
+
+    def _gradient(self, loss: MetricLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
 
         A sample whose kernel matrix has no inverse in float32 teaches nothing.
         """
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
-        Y, weight = self._Y[part], self._weight[part]
-        weight = weight / (weight.sum() or 1.0)
         try:
-            Z = mapped(X, L)
-            if self._levels:
-                left = Y.astype(np.float64) - loss.values(Z, Y, weight, ridge)
-                W, sums = loss.slope(pinball_slope(left, weight, self._levels))
-            else:
-                W, sums = loss.gradient(Z, Y, weight, ridge)
+            W, sums, ridge_slope = loss.slope(mapped(X, L), self._Y[part], self._weight[part], ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
         slope = self.distance.slope(X, L, W, sums)
         by_values = factor * self.distance.by_values(values, slope)
-        return by_values, np.asarray([float((slope * L).sum()), ridge * loss.ridge_slope])
+        return by_values, np.asarray([float((slope * L).sum()), ridge * ridge_slope])
 
     def _random(self, rng: np.random.Generator) -> Rows:
         return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
@@ -207,16 +204,16 @@ class MetricLearner:
         return dense_rows(self._X, rows) - self._centre
 
 
-def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:
+def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, values: bool = False) -> int:
     """Bytes that a learner of so many rows holds at most beside these.
 
     It holds kernel matrices and rows of a sample, the rows of a pool and what becomes of them while the pool before is
-    still there, and, with `matrix`, the arrays of a matrix and of Adam.
+    still there, and, with `matrix`, the arrays of a matrix and of Adam. values : whether it is for values.
     """
-    size = _sample_size(rows, sample)
+    size, matrices, for_one = _sample_size(rows, sample), 7 if values else 4, ValueLoss.rows_for_one if values else 1
     pool = _pool_size(rows, size, columns) if rows >= NEAR_FROM else 0
-    values = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
-    return 16 * size * size + values + 4 * columns * max(4 * size + pool, 4 * pool)
+    learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
+    return 4 * matrices * size * size + learned + 4 * columns * max(4 * for_one * size + pool, 4 * pool)
 
 
 def _sample_size(rows: int, most: int) -> int:

@@ -1,4 +1,7 @@
-"""Leave-one-out values of kernel ridge regression, and the derivative of their loss by the kernel, over csrc/ridge.c."""
+"""Kernel ridge regression for metrics: values of rows by others, and how their loss changes with the kernel.
+
+Over csrc/ridge.c, where each row is left out by itself, and csrc/holdout.c, where half of the rows are.
+"""
 
 import numpy as np
 
@@ -13,18 +16,19 @@ from localsvm.kernels import SQUARES, Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 
 
-cdef extern from "ridge.h":
+cdef extern from "lapack.h":
     cdef struct lsvm_lapack:
         void *gemm
         void *syrk
         void *syr2k
-        void *trmm
         void *potrf
+        void *potri
         void *potrs
+
+cdef extern from "ridge.h":
     cdef struct lsvm_ridge:
         int n, outputs, ld
         float ridge
-        float most
         const float *kernel
         const float *y
         const double *w
@@ -41,6 +45,22 @@ cdef extern from "ridge.h":
     int lsvm_ridge_left_out(const lsvm_lapack *, lsvm_ridge *, const int64_t *, int, const int64_t *, int,
                             float *) nogil
 
+cdef extern from "holdout.h":
+    cdef struct lsvm_holdout:
+        int n, t, outputs, ld
+        float ridge
+        const float *kernel
+        const float *y
+        float *factor
+        float *a
+        float *v
+        float *values
+        float *slope
+        double *sums
+        double ridge_slope
+    int lsvm_holdout_values(const lsvm_lapack *, lsvm_holdout *) nogil
+    void lsvm_holdout_slope(const lsvm_lapack *, lsvm_holdout *, const float *) nogil
+
 cdef lsvm_lapack LAPACK
 
 
@@ -53,17 +73,16 @@ cdef void *routine(module, str name) except NULL:
 LAPACK.gemm = routine(cython_blas, "sgemm")
 LAPACK.syrk = routine(cython_blas, "ssyrk")
 LAPACK.syr2k = routine(cython_blas, "ssyr2k")
-LAPACK.trmm = routine(cython_blas, "strmm")
 LAPACK.potrf = routine(cython_lapack, "spotrf")
+LAPACK.potri = routine(cython_lapack, "spotri")
 LAPACK.potrs = routine(cython_lapack, "spotrs")
 
 
 cdef class RidgeLoss:
     """The leave-one-out loss of n rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
 
-    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes, or of
-    values, with `most`: the largest residual that counts in gradients. `slope` may be given that of another loss. Its
-    arrays serve call after call, of one thread at a time.
+    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes. Its arrays
+    serve call after call, of one thread at a time.
 
     Attributes
     ----------
@@ -73,10 +92,9 @@ cdef class RidgeLoss:
     cdef object rows, kernel, arrays, base
     cdef object _slope, _sums, _a, _u, _inverse, _y
 
-    def __init__(self, int n, int outputs, base=SQUARES, float most=0.0):
+    def __init__(self, int n, int outputs, base=SQUARES):
         if n < 1 or outputs < 1:
             raise ValueError("n and outputs must be positive")
-        self.m.most = most
         size, self.base = padded(n), base
         self.m.n, self.m.outputs, self.m.ld = n, outputs, size
         self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
@@ -127,29 +145,19 @@ cdef class RidgeLoss:
         return found
 
     def gradient(self, Z, Y, w, float ridge) -> tuple:
-        """What `slope` gives, of the loss of classes or the squares.
+        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
+        view that the next call overwrites. And (n,) float64 W 1. Sets `loss` and `ridge_slope`.
 
         Parameters
         ----------
         Z : (n, d) float32 rows.
-        Y : (n, outputs) float32, -1 or +1, or values.
+        Y : (n, outputs) float32, -1 or +1.
         w : (n,) float64 from 0, the share of each row in the loss.
         ridge : positive.
 
         Raises ArithmeticError where K + ridge I is not positive definite in float32.
         """
         self._call(Z, Y, w, ridge)
-        return self.slope()
-
-    def slope(self, by_residual=None) -> tuple:
-        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
-        view that the next call overwrites. And (n,) float64 W 1. Sets `ridge_slope`.
-
-        by_residual : (n, outputs), the derivative of the loss by the residuals Y - values of the last call of `values`;
-            None for the loss of classes or the squares.
-        """
-        if by_residual is not None:
-            self._u[:] = by_residual / np.diagonal(self._inverse)[:, None]
         with nogil:
             lsvm_ridge_slope(&LAPACK, &self.m)
         return self._slope[:, : self.m.n], self._sums
@@ -171,10 +179,81 @@ cdef class RidgeLoss:
             raise ValueError("Z and Y must have n rows, Y one column an output")
         self._y = np.ascontiguousarray(Y, np.float32)
         self.m.y, self.m.ridge = <const float *>address(self._y), ridge
-        Z = np.ascontiguousarray(Z, np.float32)
-        panels = Panels(Z, self.base)
-        panels.kernel_matrix(Kernel("gaussian" if self.base == SQUARES else "manhattan"), Z, self.kernel,
-                             panels.norms_of(Z))
+        fill(Z, self.m.n, self.base, self.kernel)
+
+
+cdef class HeldOut:
+    """Kernel ridge regression of the first t of n rows, which gives values to the others, by the kernel of `RidgeLoss`.
+
+    Its arrays serve call after call, of one thread at a time; see csrc/holdout.h.
+
+    Attributes
+    ----------
+    ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slope`.
+    """
+    cdef lsvm_holdout h
+    cdef object kernel, base, arrays
+    cdef object _values, _slope, _sums, _y
+
+    def __init__(self, int n, int t, int outputs, base=SQUARES):
+        if not 0 < t < n or outputs < 1:
+            raise ValueError("some rows must be held out, and others not; outputs must be positive")
+        size, self.base = padded(t), base
+        self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
+        self.kernel, self._slope = aligned((n, size), np.float32), aligned((n, size), np.float32)
+        factor = aligned((t, size), np.float32)
+        a, v = (np.zeros((outputs, t), np.float32) for _ in range(2))
+        self._values, self._sums, self.arrays = np.zeros((n - t, outputs), np.float32), np.zeros(n), (factor, a, v)
+        self.h.kernel, self.h.slope = <const float *>address(self.kernel), <float *>address(self._slope)
+        self.h.factor, self.h.a, self.h.v = <float *>address(factor), <float *>address(a), <float *>address(v)
+        self.h.values, self.h.sums = <float *>address(self._values), <double *>address(self._sums)
+
+    @property
+    def ridge_slope(self) -> float:
+        return self.h.ridge_slope
+
+    def values(self, Z, Y, float ridge) -> np.ndarray:
+        """Values (n - t, outputs) float32 of the rows behind the first t; a view that the next call overwrites.
+
+        Parameters
+        ----------
+        Z : (n, d) float32 rows.
+        Y : (t, outputs) float32.
+        ridge : positive.
+
+        Raises ArithmeticError where K + ridge I is not positive definite in float32.
+        """
+        cdef int status
+        if Z.shape[0] != self.h.n or Y.shape != (self.h.t, self.h.outputs):
+            raise ValueError("Z must have n rows, and Y the first t, one column an output")
+        self._y = np.ascontiguousarray(Y, np.float32)
+        self.h.y, self.h.ridge = <const float *>address(self._y), ridge
+        fill(Z, self.h.t, self.base, self.kernel)
+        with nogil:
+            status = lsvm_holdout_values(&LAPACK, &self.h)
+        end_call(status)
+        return self._values
+
+    def slope(self, const float[:, ::1] by_value) -> tuple:
+        """W (n, t) float32: the derivative of a loss by the kernel of the rows with the first t, times the kernel.
+
+        Its first t rows are symmetric, with 0 on the diagonal; the others are halves, and their transpose is the other
+        half. And (n,) float64, all that a row has in both. Both are views that the next call overwrites.
+
+        by_value : (n - t, outputs) the derivative by the values of the last call.
+        """
+        if by_value.shape[0] != self.h.n - self.h.t or by_value.shape[1] != self.h.outputs:
+            raise ValueError("there must be a derivative for each value")
+        with nogil:
+            lsvm_holdout_slope(&LAPACK, &self.h, &by_value[0, 0])
+        return self._slope[:, : self.h.t], self._sums
+
+
+cdef fill(Z, int64_t t, base, kernel):
+    """Write the kernel of rows Z with the first t of them."""
+    Z = np.ascontiguousarray(Z, np.float32)
+    panels = Panels(Z[:t], base)
+    panels.kernel_matrix(Kernel("gaussian" if base == SQUARES else "manhattan"), Z, kernel, panels.norms_of(Z))
 
 
 cdef uintptr_t address(array):
