@@ -17,6 +17,7 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import FOLDS, SMOOTHING, NumberSurvey, Survey
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_learning import MetricLearner
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.tables import TableOptions, TrainingTable, training_rows
@@ -166,7 +167,7 @@ def test_one_weight_is_learned_for_the_levels_of_a_column() -> None:
     X = np.hstack([np.eye(3)[kind], np.eye(3)[noise]]).astype(np.float32)
     Y = np.where(kind == 0, 1.0, -1.0)[:, None].astype(np.float32)
     ties = np.repeat([0, 1], 3)
-    learner = MetricLearner(X, Y, np.ones(600), ties, np.arange(600), sample=100)
+    learner = MetricLearner(MetricRows(X, Y, np.ones(600), ties), np.arange(600), sample=100)
     weights = learner.steps(learner.beginning(rng), 60, rng).values
     assert len(set(weights[:3])) == len(set(weights[3:])) == 1 and weights[0] > 1.5 * abs(weights[3])
 

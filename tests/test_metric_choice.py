@@ -19,12 +19,14 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.representations import metric_choice as choosing
 from localsvm.representations.metric import Geometry
-from localsvm.representations.metric_choice import MetricRows, Options, choose, stratified_folds
+from localsvm.representations.metric_choice import Options, choose, stratified_folds
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.preparation import metric as measuring
 from localsvm.runs.preparation.metric import Measured, measure
 from localsvm.store.pieces import Unsound
+from localsvm.targets.base import Observed, ValueRange
 from localsvm.threads import ALONE, Threads
 
 AUTO = TrainingConfig(metric="auto")
@@ -292,6 +294,24 @@ def test_the_kernel_of_a_distance_refuses_a_mixing_metric() -> None:
     with pytest.raises(OptionError, match="mixes features"):
         TrainingConfig(KernelSVM(kernel="manhattan"), metric="full")
     assert TrainingConfig(KernelSVM(), metric="full").method.measuring("euclidean").distances == ("euclidean",)
+
+
+def test_stretches_of_rows_choose_a_metric_for_later_ones() -> None:
+    """The time says the level of a stretch, and nothing of stretches that were never seen; the second column does."""
+    rng, n = np.random.default_rng(0), 4000
+    X = np.column_stack([np.arange(n) / n, rng.standard_normal((n, 4))]).astype(np.float32)
+    level = rng.standard_normal(40)[np.arange(n) * 40 // n]
+    y = np.sin(3.0 * X[:, 1]) + 0.5 * level + 0.1 * rng.standard_normal(n)
+    data, method = Dataset(X, y), KernelSVM(loss="least-squares")
+    observed = Observed(n, values=ValueRange(float(y.mean()), float(y.std()), float(y.min()), float(y.max())))
+    found = {}
+    for blocks in (False, True):
+        config = TrainingConfig(method, metric="auto", blocks=blocks)
+        measured = measure(data, observed, config, ALONE)
+        assert measured.metric is not None and measured.description is not None
+        weight = np.abs(measured.metric.values)
+        found[blocks] = weight[0] / weight[1]
+    assert found[True] < 0.5 < found[False]
 
 
 # --- how weak a metric may be

@@ -26,6 +26,7 @@ from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
 from localsvm.representations.metric_losses import LARGEST_RESIDUAL
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partition import partition_only
@@ -95,7 +96,7 @@ def kernel_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scal
 def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
     """The mean loss of a sample of classes, by refits."""
     K = kernel_at(learner, part, values, scalars)
-    Y, w = learner._Y[part].astype(np.float64), learner._weight[part]
+    Y, w = learner._data.Y[part].astype(np.float64), learner._data.weight[part]
     A = np.linalg.inv(K + np.exp(scalars[1]) * np.eye(len(K)))
     h = np.maximum(0.0, Y * (A @ Y) / np.diag(A)[:, None])
     return float((w / w.sum()) @ np.square(h).sum(axis=1))
@@ -104,16 +105,16 @@ def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalar
 def residuals_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
     """Residuals (m, problems) of the second half of a sample, by ridge regression of the first."""
     K, t = kernel_at(learner, part, values, scalars), len(part) // 2
-    Y = learner._Y[part].astype(np.float64)
+    Y = learner._data.Y[part].astype(np.float64)
     return np.asarray(Y[t:] - K[t:, :t] @ np.linalg.solve(K[:t, :t] + np.exp(scalars[1]) * np.eye(t), Y[:t]))
 
 
 def value_loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
     """The mean loss of a sample of values: squares up to LARGEST_RESIDUAL and lines beyond, or the pinball loss."""
-    left, w = residuals_at(learner, part, values, scalars), learner._weight[part[len(part) // 2 :]]
+    left, w = residuals_at(learner, part, values, scalars), learner._data.weight[part[len(part) // 2 :]]
     w = w / w.sum()
-    if learner._levels:
-        losses = [min(w @ Loss(QUANTILE, level)(left - c)[:, 0] for c in left[:, 0]) for level in learner._levels]
+    if learner._data.levels:
+        losses = [min(w @ Loss(QUANTILE, level)(left - c)[:, 0] for c in left[:, 0]) for level in learner._data.levels]
         return float(np.mean(losses))
     inside = np.minimum(np.abs(left), LARGEST_RESIDUAL)
     return float(w @ (inside * (2.0 * np.abs(left) - inside)).sum(axis=1))
@@ -128,7 +129,7 @@ def test_the_gradient_by_the_metric_is_that_of_differences(distance: str, shape:
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
     rng = np.random.default_rng(1)
     Y, weight, measured = Y.astype(np.float32), rng.random(240) + 0.1, DISTANCES[distance]
-    learner = MetricLearner(X + 100.0, Y, weight, None, np.arange(240), measured, sample=40)
+    learner = MetricLearner(MetricRows(X + 100.0, Y, weight, distance=measured), np.arange(240), sample=40)
     part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
     slope, scalar_slope = learner._gradient(learner._loss(), part, values, scalars)
     assert_slopes(loss_at, learner, part, values, scalars, slope, scalar_slope)
@@ -159,11 +160,51 @@ def test_the_gradient_for_values_is_that_of_differences(
     rng = np.random.default_rng(problems + len(levels))
     X, Y = rng.standard_normal((41, 4)).astype(np.float32), 3.0 * rng.standard_normal((41, problems))
     weight, measured = rng.random(41) + 0.1, DISTANCES[distance]
-    learner = MetricLearner(X, Y.astype(np.float32), weight, None, np.arange(41), measured, True, levels, sample=10)
+    data = MetricRows(X, Y.astype(np.float32), weight, distance=measured, values=True, levels=levels)
+    learner = MetricLearner(data, np.arange(41), sample=10)
     assert learner._size == 20
     part, values, scalars = rng.permutation(41)[:20], rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
     found = learner._gradient(learner._loss(), part, values, scalars)
     assert_slopes(value_loss_at, learner, part, values, scalars, *found)
+
+
+def grouped(group: np.ndarray, known: bool) -> MetricLearner:
+    """A learner of values that are a wave along the first column and the effect of a group, whose number is the second.
+
+    known : whether the groups are.
+    """
+    rng = np.random.default_rng(4)
+    number = rng.permutation(group.max() + 1)[group]
+    X = np.column_stack([rng.standard_normal(len(group)), (number - number.mean()) / number.std()]).astype(np.float32)
+    y = np.sin(2.0 * X[:, 0]) + rng.standard_normal(group.max() + 1)[group]
+    Y, weight = ((y - y.mean()) / y.std()).astype(np.float32)[:, None], rng.random(len(group)) + 0.5
+    data = MetricRows(X, Y, weight, values=True, group=group if known else None)
+    return MetricLearner(data, np.arange(len(group)), sample=60)
+
+
+@pytest.mark.parametrize("groups", [2, 5, 30])
+def test_rows_of_a_group_do_not_predict_each_other(groups: int) -> None:
+    learner, rng = grouped(np.arange(400) % groups, True), np.random.default_rng(0)
+    assert learner._data.group is not None
+    for _ in range(5):
+        part = learner._halved(learner._random(rng), rng)
+        weight, group, half = learner._weights(part), learner._data.group[part], len(part) // 2
+        apart = ~np.isin(group[half:], group[:half])
+        assert_array_equal(weight[half:] > 0.0, apart)
+        assert_array_equal(weight[half:][apart], learner._data.weight[part[half:]][apart])
+        assert apart.mean() >= 1.0 - 2.5 / groups
+    assert_array_equal(np.sort(part), np.unique(part))
+
+
+def test_a_metric_of_groups_does_not_learn_what_a_new_group_does_not_have() -> None:
+    """The number of a group says the effect of its rows, and nothing of a group that was never seen."""
+    share = []
+    for known in (True, False):
+        learner = grouped(np.arange(800) % 12, known)
+        plan = LearningPlan(sample=60, weight_steps=150)
+        learned = plan.weights(learner, learner.beginning(plan.rng(0, -1, 0)), 0, -1).values
+        share.append(abs(learned[1] / learned[0]))
+    assert share[0] < 0.05 < 0.15 < share[1]
 
 
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**14])
@@ -208,7 +249,7 @@ def test_labels_at_random_keep_the_euclidean_metric() -> None:
 
 def test_folds_without_rows_choose_nothing() -> None:
     X, y = rows(4)
-    data = measuring.MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
+    data = MetricRows(X, np.where(y, 1, -1)[:, None].astype(np.float32), np.ones(4))
     folds = stratified_folds(y, np.random.default_rng(0))
     for options, name in ((Options(), "none"), (Options(("manhattan",), (True,)), "manhattan+ranks")):
         choice, courses = choose(dict.fromkeys(options.views, data), folds, options, measuring.CHOICE_PLAN, 0, ALONE)

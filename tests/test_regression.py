@@ -21,7 +21,7 @@ from localsvm.features.encoding import Encoding
 from localsvm.features.survey import SMOOTHING, Survey
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.representations.metric_judging import MetricRows
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.selection.tally import Tally
 from localsvm.targets.base import Observed, ValueRange
 from localsvm.targets.loss_names import (

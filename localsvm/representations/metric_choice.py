@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
 from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import EUCLIDEAN, Geometry
-from localsvm.representations.metric_judging import CELL, FOLDS, MetricRows, Step, judged
-from localsvm.representations.metric_learning import Course, Floats, LearningPlan, Rows, learning_bytes
+from localsvm.representations.metric_judging import CELL, FOLDS, Step, judged
+from localsvm.representations.metric_learning import Course, Floats, LearningPlan, MetricLearner, Rows, learning_bytes
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.threads import Threads
 
 SHARE = 6  # a sample of a candidate is at most one in so many rows: on few rows it takes most of the time
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 FEW, HOPEFUL = 2, 2.0  # learned metrics that go on, and standard errors of the loss above the least one
-CLEAR = (-4.0, 1.0)  # z of the loss: beyond, the last folds would change nothing
+CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 RISK = 0.05  # of leaving the Euclidean geometry without a reason, all candidates together
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
@@ -216,7 +217,7 @@ class _Trial:
     def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
         """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
         choice = self._tested(first, best, tries, mates)
-        if CLEAR[0] <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
+        if min(CLEAR[0], choice.bound[0]) <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
             self.add([first, best], LAST)
             choice = self._tested(first, best, tries, mates)
         return choice
@@ -232,7 +233,9 @@ class _Trial:
         if (geometry, fold) in self._courses:
             return
         data, learning = self._data(geometry), self._every[self._folds != fold]
-        learner = data.learner(learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check)
+        learner = MetricLearner(
+            data, learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check
+        )
         plan, seed = self._plan, self._seed
         course = learner.beginning(plan.rng(seed, fold, 0))
         if geometry.form:

@@ -5,83 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, Examples, dense_rows, rows_of, sparse_examples
 from localsvm.partition import create
-from localsvm.representations.distances import DISTANCES, FAR, Distance, mapped
-from localsvm.representations.metric_learning import (
-    LEAST_RIDGE,
-    MOST_RIDGE,
-    SAMPLE,
-    Course,
-    Floats,
-    MetricLearner,
-    Rows,
-    Ties,
-    centre_of,
-)
-from localsvm.representations.metric_losses import LARGEST_RESIDUAL
+from localsvm.representations.distances import FAR, mapped
+from localsvm.representations.metric_learning import LEAST_RIDGE, MOST_RIDGE, Course, Floats, Rows, centre_of
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.solvers._ridge import RidgeLoss
-from localsvm.solvers.pinball import pinball
 
 FOLDS = 5
 CELL = 500  # rows of a cell
 TUNED = 3  # cells, by which the scale and the ridge of a geometry are tuned, and at most half of all
 SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
 Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
-
-
-class MetricRows(NamedTuple):
-    """Rows to learn from: X (n, d) scaled, Y (n, problems) float32 of -1 and +1, (n,) float64 weights in the loss.
-
-    ties, distance, values, levels : see `MetricLearner`.
-    """
-
-    X: Examples
-    Y: Dense
-    weight: Floats
-    ties: Ties | None = None
-    distance: Distance = DISTANCES["euclidean"]
-    values: bool = False
-    levels: tuple[float, ...] = ()
-
-    def learner(self, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None) -> MetricLearner:
-        """Learner from some of the rows; see `MetricLearner`."""
-        return MetricLearner(
-            self.X, self.Y, self.weight, self.ties, rows, self.distance, self.values, self.levels, sample, check
-        )
-
-    def of(self, rows: Rows) -> Self:
-        """Some of the rows."""
-        return self._replace(X=rows_of(self.X, rows), Y=self.Y[rows], weight=self.weight[rows])
-
-    def losses(self, Y: Dense, values: Floats, others: Floats | None = None) -> Floats:
-        """Loss and error (2, n) of values (n, problems) for what they should be.
-
-        Of classes they are the squared hinge, and 1 where a row is wrong or 0 where it is right. Of values they are the
-        square of what is left, where a few large ones count as no more than LARGEST_RESIDUAL, and the square itself. Of
-        quantiles both are the mean pinball loss over the levels, of the value and the quantile of all that is left.
-
-        others : what is left (m,) of the rows whose quantiles are taken; None for these rows themselves.
-        """
-        if self.levels:
-            left = Y[:, 0] - values[:, 0]
-            return np.stack([pinball(left, self.levels, left if others is None else others)] * 2)
-        if self.values:
-            left = np.abs(Y - values)
-            return np.stack([np.square(np.minimum(left, LARGEST_RESIDUAL)).sum(axis=1), np.square(left).sum(axis=1)])
-        loss = np.square(np.maximum(0.0, 1.0 - Y * values)).sum(axis=1)
-        wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
-        return np.stack([loss, wrong])
-
-    def guess(self, rows: Rows) -> Floats:
-        """The loss (k,) of some rows by somebody who always answers the mean, and does not look at the columns."""
-        always = (self.weight / self.weight.sum()) @ self.Y
-        return np.asarray(self.losses(self.Y[rows], np.broadcast_to(always, (len(rows), len(always))))[0])
 
 
 def judged(

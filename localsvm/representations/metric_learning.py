@@ -8,20 +8,20 @@ metric and the ridge are learned along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.data.blocks.dataset import Dense, Examples, dense_rows
-from localsvm.representations.distances import DISTANCES, Distance, mapped
+from localsvm.data.blocks.dataset import Dense, dense_rows
+from localsvm.representations.distances import mapped
 from localsvm.representations.metric_losses import ClassLoss, MetricLoss, ValueLoss
+from localsvm.representations.metric_rows import MetricRows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-Ties = NDArray[np.int64]
 SAMPLE = (
     700  # rows of a sample that the loss is of; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
 )
@@ -91,15 +91,9 @@ class MetricLearner:
 
     Parameters
     ----------
-    X : (n, d), scaled.
-    Y : (n, problems) float32, -1 or +1; or values of mean 0 and deviation 1.
-    weight : (n,) float64, of the rows in the loss.
-    ties : (d,) a number that features have in common which have one weight; None where each has its own.
-    rows : (m,) int64 ascending, the rows that may be looked at.
-    distance : that the metric is for.
-    values : whether Y are values.
-    levels : of quantiles, if those are what the metric is for.
-    sample : rows of a sample, at most.
+    data : rows, with what they should learn.
+    rows : (m,) int64 ascending, the places of those that may be looked at.
+    sample : rows of a sample that the loss is of, at most.
     check : is called before each step; what it raises ends the learning.
 
     Attributes
@@ -109,20 +103,16 @@ class MetricLearner:
     """
 
     def __init__(
-        self, X: Examples, Y: Dense, weight: Floats, ties: Ties | None, rows: Rows,
-        distance: Distance = DISTANCES["euclidean"], values: bool = False,
-        levels: Sequence[float] = (), sample: int = SAMPLE, check: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
-        self._values, self._levels = values, levels
-        self._X, self._Y, self._weight, self._rows, self._check = X, Y, weight, rows, check
-        self._ties, self.distance = ties, distance
+        self, data: MetricRows, rows: Rows, sample: int = SAMPLE, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._data, self._rows, self._check, self.distance = data, rows, check, data.distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
-        self._size = _sample_size(len(rows), sample) * (ValueLoss if values else ClassLoss).rows_for_one
-        self._centre = centre_of(dense_rows(X, rows[:: max(1, -(-len(rows) // sample))]))
+        self._size = _sample_size(len(rows), sample) * (ValueLoss if data.values else ClassLoss).rows_for_one
+        self._centre = centre_of(dense_rows(data.X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
         """Equal weights, at a scale at which two rows are about 1 apart."""
-        d = self._X.shape[1]
+        d = self._data.X.shape[1]
         part = self._rows_at(self._random(rng)).astype(np.float64)
         apart = self.distance.apart(part) or 2.0 * d
         first = 1.0 / np.sqrt(max(apart, SMALLEST))
@@ -150,11 +140,11 @@ class MetricLearner:
             if near and k % POOL_STEPS == 1:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
-            if self._values:
-                part = rng.permutation(part)  # the first half predicts the second
+            if self._data.values:
+                part = self._halved(part, rng)
             slope, scalar_slope = self._gradient(loss, part, values, scalars)
-            if self._ties is not None and values.ndim == 1:
-                slope = np.asarray(np.bincount(self._ties, slope)[self._ties], np.float64)
+            if self._data.ties is not None and values.ndim == 1:
+                slope = np.asarray(np.bincount(self._data.ties, slope)[self._data.ties], np.float64)
             size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
             values = values - size * course.unit * step(course.unit * slope)
             scalars = scalars - size * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
@@ -166,8 +156,8 @@ class MetricLearner:
 
     def _loss(self) -> MetricLoss:
         """The loss of samples."""
-        n, problems, base = self._size, self._Y.shape[1], self.distance.base
-        return ValueLoss(n, problems, base, self._levels) if self._values else ClassLoss(n, problems, base)
+        n, problems, base = self._size, self._data.Y.shape[1], self.distance.base
+        return ValueLoss(n, problems, base, self._data.levels) if self._data.values else ClassLoss(n, problems, base)
 
     def _gradient(self, loss: MetricLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
@@ -177,7 +167,7 @@ class MetricLearner:
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
         try:
-            W, sums, ridge_slope = loss.slope(mapped(X, L), self._Y[part], self._weight[part], ridge)
+            W, sums, ridge_slope = loss.slope(mapped(X, L), self._data.Y[part], self._weights(part), ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
         slope = self.distance.slope(X, L, W, sums)
@@ -187,6 +177,22 @@ class MetricLearner:
     def _random(self, rng: np.random.Generator) -> Rows:
         return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
 
+    def _halved(self, part: Rows, rng: np.random.Generator) -> Rows:
+        """The rows of a sample at random, and those of a group side by side: the first half predicts the second."""
+        part = rng.permutation(part)
+        if self._data.group is None:
+            return part
+        groups, of = np.unique(self._data.group[part], return_inverse=True)
+        return np.asarray(part[np.argsort(rng.permutation(len(groups))[of.reshape(-1)], kind="stable")])
+
+    def _weights(self, part: Rows) -> Floats:
+        """Weights of the rows of a sample: 0 for those of the second half whose group is in the first, too."""
+        weight, half = self._data.weight[part], len(part) // 2
+        if self._data.group is not None and self._data.values:
+            group = self._data.group[part]
+            weight[half:] *= ~np.isin(group[half:], group[:half])
+        return weight
+
     def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
         """The rows of a pool that are nearest to a random one of them."""
         distance = self.distance.from_row(pool.mapped, pool.norms, int(rng.integers(len(pool.rows))))
@@ -194,14 +200,14 @@ class MetricLearner:
 
     def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
         """Random rows, mapped by the metric of these parameters."""
-        rows, size = self._rows, _pool_size(self.rows, self._size, self._X.shape[1])
+        rows, size = self._rows, _pool_size(self.rows, self._size, self._data.X.shape[1])
         if len(rows) > size:
             rows = np.sort(rng.choice(rows, size, replace=False))
         Z = mapped(self._rows_at(rows), self.distance.map_of(values).astype(np.float32))
         return _Pool(rows, Z, self.distance.norms_of(Z))
 
     def _rows_at(self, rows: Rows) -> Dense:
-        return dense_rows(self._X, rows) - self._centre
+        return dense_rows(self._data.X, rows) - self._centre
 
 
 def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, values: bool = False) -> int:

@@ -28,8 +28,8 @@ from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, check_metric
 from localsvm.representations.metric_choice import NONE_TRIED, Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
-from localsvm.representations.metric_judging import MetricRows
-from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, learning_bytes
+from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
 from localsvm.targets.base import Observed, Target
@@ -37,6 +37,7 @@ from localsvm.targets.classification import Classification, class_factors
 from localsvm.targets.loss_names import QUANTILE
 from localsvm.threads import Threads
 
+TESTED = 4  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 # with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
@@ -148,9 +149,12 @@ def measure(
     else:
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
-    labelled, strata = _labelled(data, observed, config)
+    (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
+    if in_order:
+        labelled = labelled._replace(group=_stretches(n))
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, observed=observed).measured()
+    learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, None, observed, in_order)
+    measured = learning.measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
 
@@ -175,9 +179,13 @@ def measure_drawn(
     choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
-    labelled, strata = _labelled(data, observed, config)
+    (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
+    if in_order:
+        group = np.concatenate([_stretches(len(each.y)) for each in (drawn, near) if each is not None])
+        labelled = labelled._replace(group=group)
     mates = _choice_mates(data, config)
-    measured = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed).measured()
+    learning = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed, in_order)
+    measured = learning.measured()
     if measured.metric is None:
         return measured
     if _by_blocks(config, data):
@@ -189,6 +197,11 @@ def measure_drawn(
 def _by_blocks(config: TrainingConfig, data: Dataset) -> bool:
     """True where the first rows learn, and the later ones say what the error is."""
     return config.blocks and data.group is None
+
+
+def _stretches(n: int, count: int = CHOICE_FOLDS) -> NDArray[np.int64]:
+    """Stretches (n,) of rows in an order: as many as folds, or so many."""
+    return np.arange(n) * count // max(n, 1)
 
 
 def _mates(data: Dataset, threads: Threads, rows: NDArray[np.int64] | None = None) -> Mates | None:
@@ -204,7 +217,7 @@ def _choice_mates(data: Dataset, config: TrainingConfig) -> Callable[[NDArray[np
 
     def mates(rows: NDArray[np.int64], threads: Threads) -> Mates | None:
         if _by_blocks(config, data):
-            return Mates(np.arange(len(rows)) * CHOICE_FOLDS // len(rows), whole=True)
+            return Mates(_stretches(len(rows), CHOICE_FOLDS * TESTED), whole=True)
         return _mates(data, threads, rows)
 
     return mates
@@ -244,6 +257,7 @@ class _Learning:
     rng : draws the rows that choose.
     near : places of the rows that choose, where they are known.
     observed : of the labels.
+    in_order : whether folds are stretches of the rows.
     """
 
     data: MetricRows
@@ -256,6 +270,7 @@ class _Learning:
     rng: np.random.Generator
     near: NDArray[np.int64] | None = None
     observed: Observed | None = None
+    in_order: bool = False
 
     def measured(self) -> Measured:
         """What the options ask for."""
@@ -285,7 +300,8 @@ class _Learning:
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
-        folds = stratified_folds(self.strata[some], self.rng, mates)
+        strata = self.strata[some]
+        folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
         choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, config.times)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
@@ -314,7 +330,7 @@ class _Learning:
         begun : where the learning goes on; None for the beginning.
         """
         data, rows = self._seen(geometry)
-        learner, plan, seed = data.learner(rows), LearningPlan(), self.config.seed
+        learner, plan, seed = MetricLearner(data, rows), LearningPlan(), self.config.seed
         if begun is None:
             course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
             course = plan.finished(geometry.form, learner, course, seed, -1)
@@ -414,7 +430,7 @@ def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tupl
     losses = config.method.value_losses
     levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
     Y = Y[:, :1] if of_values else Y
-    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels)
+    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels, group=data.group)
     return rows, target.strata(data.y)
 
 
