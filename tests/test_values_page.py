@@ -102,6 +102,24 @@ def test_quantiles_have_a_section() -> None:
     assert "| pol | LightGBM | 0.2 | **0.4** | **0.3** | 88.0 | 4 |" in page
 
 
+def test_sets_of_later_rows_have_a_section() -> None:
+    runs = [
+        Fit("air", "localsvm blocks", 0, "ok", "", (800, 200), {"rmse": 21.29, "train_cpu": 30.0}),
+        Fit("air", "localsvm", 0, "ok", "", (800, 200), {"rmse": 60.0, "train_cpu": 90.0}),
+    ]
+    page = values_page.page(runs, None)
+    assert "## Later rows" in page and "- air: RMSE 21.29 in 30 s." in page
+    assert "## Later rows" not in values_page.page(runs[1:], None)
+
+
+def test_rows_are_put_in_the_order_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "air.train.csv"
+    path.write_text('year,text,hour\n2014,"b,1",9\n2013,a,10\n2013,c,9\n')
+    assert values.rewritten(path, ("year", "hour")) == 3
+    assert path.read_text() == 'year,text,hour\n2013,c,9\n2013,a,10\n2014,"b,1",9\n'
+    assert values.TIMED["beijing-air"] == ("year", "month", "day", "hour")
+
+
 def test_small_sets_come_first_and_methods_have_their_sets(tmp_path: Path) -> None:
     for name, rows in (("middle", 30), ("abalone", 20), ("big", 40)):
         put(tmp_path, name, rows)

@@ -14,7 +14,6 @@ are OUT/coverage-quick.jsonl and OUT/coverage-quick.md.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
@@ -25,8 +24,6 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
 from harness.commands import lsvm, pinned, run_contestant
@@ -39,7 +36,7 @@ from reproduce.coverage_peers import BLOCKS, CLASSES, VALUES, names
 from reproduce.tables import texts, told
 from reproduce.tabular import Rows
 from reproduce.value_peers import some
-from reproduce.values import STOPPED, Fit, Key, progress, targets
+from reproduce.values import STOPPED, Fit, Key, progress, rewritten, targets
 
 OURS = {VALUES: ["--loss", "least-squares"], CLASSES: []}
 LIBSVM_SETS = ("letter", SEVEN)
@@ -143,7 +140,7 @@ def files(name: str, options: Any) -> Iterator[Task]:
         columns["ignore"] = [*columns["ignore"], *columns["categorical"]]
     with texts(options.data, name) as paths:
         times = held_out.VALUES[name][2] if name in TIMED else ()
-        counts = [rewritten(path, times, options.quick) for path in paths]
+        counts = [rewritten(path, times, QUICK if options.quick else 1) for path in paths]
         given = {"paths": [*map(str, paths)], "target": columns["target"], "ignore": columns["ignore"]}
         deviation = float(targets(paths[1], columns["target"]).std()) if kind == VALUES else None
         yield Task(kind, paths, told(columns), given, (counts[0], counts[1]), deviation)
@@ -153,18 +150,6 @@ def eighth(X: Any, y: Any) -> tuple[Any, Any]:
     """An eighth of the rows, at random."""
     rows = some(len(y), len(y) // QUICK, 0)
     return X[rows], y[rows]
-
-
-def rewritten(path: Path, times: tuple[str, ...], quick: bool) -> int:
-    """Put the rows of a table in the order of these columns, keep an eighth if it has to be quick, and count them."""
-    with path.open(newline="") as text:
-        header, *rows = csv.reader(text)
-    places = [header.index(name) for name in times]
-    rows.sort(key=lambda row: [int(row[place]) for place in places])  # a stable sort: without columns, nothing moves
-    kept = some(len(rows), len(rows) // QUICK, 0) if quick else np.arange(len(rows))
-    with path.open("w", newline="") as text:
-        csv.writer(text, lineterminator="\n").writerows([header, *(rows[row] for row in kept)])
-    return len(kept)
 
 
 def outcome(key: Key, task: Task, options: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from reproduce.value_peers import (
 
 CHOSEN, BASE = " chosen", "LightGBM chosen"
 OURS = ("localsvm", "localsvm high")
-QUANTILES = ("localsvm quantiles", "LightGBM quantiles")
+QUANTILES, LATER = ("localsvm quantiles", "LightGBM quantiles"), "localsvm blocks"
 METHODS = [*OURS, *(name for name in PEERS if name not in QUANTILES)]
 EVEN = 0.01  # of the RMSE, within which it is a draw where answers were not kept
 ABOUT = """\
@@ -49,6 +49,11 @@ HOW = """\
   at most {process} rows, and its kernel is found on {kernel} of them. xRFM holds out a quarter of the rows and is not
   trained again on all. Not begun with more training rows: {largest}.
 - Peers and "high" have one seed. Test rows serve for the errors above and for nothing else.
+"""
+LATER_TEXT = """## Later rows
+
+All test rows of these sets are later than the training rows. With training rows in the order of time and
+`lsvm-train -v blocks`, a fold is a stretch of time, too:
 """
 QUANTILE_TEXT = """## Quantiles
 
@@ -76,7 +81,7 @@ def page(runs: list[Any], _: Any) -> str:
         lines += verdict(method, rows, done)
     lines += ["## Test error, RMSE", "", "The smallest of a set in bold. Means over the seeds (deviations).", ""]
     lines += [*errors(rows, done), "", "## Training, processor seconds", "", "Medians over the seeds.", ""]
-    lines += [*seconds(rows, done), "", *quantiles(rows, done), how(), *missing(runs)]
+    lines += [*seconds(rows, done), "", *later(rows, done), *quantiles(rows, done), how(), *missing(runs)]
     return "\n".join(lines)
 
 
@@ -195,6 +200,16 @@ def table_of(
 def row_counts(rows: Sequence[int]) -> str:
     """Rows for training and test."""
     return " / ".join(map(thousands, rows))
+
+
+def later(rows: dict[str, tuple[int, int]], done: Done) -> list[str]:
+    """The section on sets whose test rows are later ones."""
+    lines = [
+        f"- {name}: RMSE {number(error(done[name, LATER]), 4)} in {number(time(done[name, LATER]))} s."
+        for name in rows
+        if (name, LATER) in done
+    ]
+    return [LATER_TEXT, *lines, ""] if lines else []
 
 
 def quantiles(rows: dict[str, tuple[int, int]], done: Done) -> list[str]:
