@@ -150,8 +150,6 @@ def measure(
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
-    if in_order:
-        labelled = labelled._replace(group=_stretches(n))
     mates = _choice_mates(data, config)
     learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, None, observed, in_order)
     measured = learning.measured()
@@ -180,9 +178,6 @@ def measure_drawn(
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
     (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
-    if in_order:
-        group = np.concatenate([_stretches(len(each.y)) for each in (drawn, near) if each is not None])
-        labelled = labelled._replace(group=group)
     mates = _choice_mates(data, config)
     learning = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed, in_order)
     measured = learning.measured()
@@ -430,7 +425,8 @@ def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tupl
     losses = config.method.value_losses
     levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
     Y = Y[:, :1] if of_values else Y
-    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels, group=data.group)
+    group = _stretches(len(Y)) if _by_blocks(config, data) else data.group
+    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels, group=group)
     return rows, target.strata(data.y)
 
 

@@ -295,7 +295,8 @@ class _Preparing:
         """The rows of regions, by which a geometry is chosen; None where the engine has them, or none is."""
         shape = head.rows, head.features
         few = head.rows <= REGIONS_FROM  # which are drawn nearly as dense as they are
-        if few or found.drawn is None or config.metric_name != "auto" or untried(shape, found.observed):
+        later = config.blocks  # rows that come later are not so near to those that are known
+        if few or later or found.drawn is None or config.metric_name != "auto" or untried(shape, found.observed):
             return None
         drawn = found.drawn.X
         centres = centres_of(drawn.shape[0], LearningPlan.rng(config.seed, -1, 13))
