@@ -1,4 +1,4 @@
-"""Leave-one-out values of kernel ridge regression and the derivative of their loss, against refits and differences."""
+"""Values of rows by kernel ridge regression of others, and how a loss changes with them: refits and differences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localsvm.solvers._ridge import RidgeLoss
+from localsvm.kernels import SQUARES, SUMS
+from localsvm.solvers._ridge import HeldOut, RidgeLoss
 
 RIDGE = 0.3
 
@@ -106,3 +107,55 @@ def test_arrays_of_other_shapes_are_refused() -> None:
             solver.values(*wrong, RIDGE)
     with pytest.raises(ValueError, match="must be positive"):
         RidgeLoss(0, 1)
+
+
+# the second part of the rows by the first
+
+
+@pytest.mark.parametrize("base", [SQUARES, SUMS])
+@pytest.mark.parametrize(("n", "t", "outputs"), [(2, 1, 1), (9, 3, 2), (70, 40, 1), (70, 33, 3)])
+def test_rows_are_predicted_by_the_first_ones(n: int, t: int, outputs: int, base: str) -> None:
+    """The slope of a loss with random derivatives by the values is that of differences, by the kernel and the ridge."""
+    Z, Y, _ = problem(n, outputs)
+    wide, rng = Z.astype(np.float64), np.random.default_rng(0)
+    apart = np.abs(wide[:, None] - wide)
+    K = np.exp(-(apart if base == SUMS else apart**2).sum(axis=2))
+    u, solver = rng.standard_normal((n - t, outputs)).astype(np.float32), HeldOut(n, t, outputs, base)
+
+    def values(K: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
+        return np.asarray(K[t:, :t] @ np.linalg.solve(K[:t, :t] + ridge * np.eye(t), Y[:t].astype(np.float64)))
+
+    def change(up: np.ndarray, down: np.ndarray) -> float:
+        return float((u * (up - down)).sum() / 2e-5)
+
+    assert_allclose(solver.values(Z, Y[:t], RIDGE), values(K), atol=2e-5)
+    W, sums = solver.slope(u)
+    assert W.shape == (n, t) and not np.diagonal(W).any()
+    for i, j in {(n - 1, 0), (t, t - 1), (t - 1, 0), (t // 2, t - 1)}:
+        step = np.zeros((n, n))
+        step[i, j] = step[j, i] = 1e-5
+        if i != j:
+            assert 2.0 * W[i, j] == pytest.approx(change(values(K + step), values(K - step)) * K[i, j], abs=2e-4)
+    whole = np.zeros((n, n))
+    whole[:, :t], whole[:t, t:] = W, W[t:].T
+    assert_allclose(whole[:t, :t], whole[:t, :t].T, atol=1e-6)
+    assert_allclose(sums, whole.sum(axis=1), atol=1e-5)
+    assert solver.ridge_slope == pytest.approx(
+        change(values(K, RIDGE + 1e-5), values(K, RIDGE - 1e-5)), rel=1e-3, abs=1e-4
+    )
+
+
+def test_a_part_that_is_none_and_arrays_of_other_shapes_are_refused() -> None:
+    Z, Y, _ = problem(5)
+    for n, t, outputs in ((5, 0, 1), (5, 5, 1), (5, 2, 0)):
+        with pytest.raises(ValueError, match="others not"):
+            HeldOut(n, t, outputs)
+    solver = HeldOut(5, 2, 1)
+    for wrong in ((Z[:4], Y[:2]), (Z, Y)):
+        with pytest.raises(ValueError, match="must have n rows"):
+            solver.values(*wrong, RIDGE)
+    solver.values(Z, Y[:2], RIDGE)
+    with pytest.raises(ValueError, match="for each value"):
+        solver.slope(np.ones((2, 1), np.float32))
+    with pytest.raises(ArithmeticError):
+        solver.values(np.zeros((5, 3), np.float32), Y[:2], -5.0)
