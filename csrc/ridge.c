@@ -91,7 +91,7 @@ int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, 
     return LSVM_OK;
 }
 
-/* Rows of A times sqrt(s_i), where s_i is not 0, into `scaled`; how many there are. */
+/* Rows of A times sqrt(s_i), where s_i, which is never negative, is not 0, into `scaled`; how many there are. */
 static int scale_rows(struct lsvm_ridge *r)
 {
     int filled = 0;

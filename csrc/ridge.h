@@ -25,7 +25,7 @@ struct lsvm_ridge {
     int n, outputs, ld;
     float ridge;
     const float *kernel; /* n x n */
-    const float *y;      /* n x outputs: -1 or +1 */
+    const float *y;      /* n x outputs: -1 or +1; or values, of which loss, u and slope say nothing */
     const double *w;     /* n, from 0 */
     float *inverse;      /* n x n: A */
     float *slope;        /* n x n: G times the kernel, entry by entry, 0 on the diagonal: K_ii does not change */

@@ -209,7 +209,8 @@ def test_every_kind_of_run_keeps_its_promise(options: dict[str, Any], tmp_path: 
         share, width, X = covered(model, config.coverage)
         assert model.target.n_problems == len(model.method.value_losses) + 2
     assert config.coverage - 0.045 <= share <= config.coverage + (0.06 if several else 0.045)
-    assert width[X[:, 1] > 0.1].mean() > 1.3 * width[X[:, 1] < -0.1].mean()
+    if "metric" not in options:  # which need not see a column that the spread alone depends on
+        assert width[X[:, 1] > 0.1].mean() > 1.3 * width[X[:, 1] < -0.1].mean()
 
 
 @pytest.mark.fast(1)

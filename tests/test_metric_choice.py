@@ -296,6 +296,20 @@ def test_the_kernel_of_a_distance_refuses_a_mixing_metric() -> None:
     assert TrainingConfig(KernelSVM(), metric="full").method.measuring("euclidean").distances == ("euclidean",)
 
 
+def test_stretches_are_those_of_the_rows_that_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few of many rows: they are not all of one stretch, of which a metric could learn nothing."""
+    monkeypatch.setattr("localsvm.runs.preparation.draws.MOST_LEARN", 400)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2400, 4)).astype(np.float32)
+    y = np.sin(2.0 * X[:, 1])
+    observed = Observed(len(y), values=ValueRange(float(y.mean()), float(y.std()), float(y.min()), float(y.max())))
+    config = TrainingConfig(KernelSVM(loss="least-squares"), metric="diag", blocks=True)
+    metric = measure(Dataset(X, y), observed, config, ALONE).metric
+    assert metric is not None
+    weight = np.abs(metric.values)
+    assert weight[1] > 5.0 * weight[[0, 2, 3]].max()
+
+
 def test_stretches_of_rows_choose_a_metric_for_later_ones() -> None:
     """The time says the level of a stretch, and nothing of stretches that were never seen; the second column does."""
     rng, n = np.random.default_rng(0), 4000

@@ -196,6 +196,15 @@ def test_rows_of_a_group_do_not_predict_each_other(groups: int) -> None:
     assert_array_equal(np.sort(part), np.unique(part))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_fewest_rows_of_values_teach_little_and_break_nothing(n: int) -> None:
+    data = MetricRows(np.eye(3, dtype=np.float32)[:n], np.ones((n, 1), np.float32), np.ones(n), values=True)
+    learner, rng = MetricLearner(data, np.arange(n)), np.random.default_rng(0)
+    course = learner.beginning(rng)
+    learned = learner.steps(course, 4, rng)
+    assert np.isfinite(learned.values).all() and (n > 1 or learned is course)
+
+
 def test_a_metric_of_groups_does_not_learn_what_a_new_group_does_not_have() -> None:
     """The number of a group says the effect of its rows, and nothing of a group that was never seen."""
     share = []

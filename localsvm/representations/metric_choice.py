@@ -21,7 +21,7 @@ from localsvm.representations.metric_learning import Course, Floats, LearningPla
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.threads import Threads
 
-SHARE = 6  # a sample of a candidate is at most one in so many rows: on few rows it takes most of the time
+SHARE = 6  # the same for a candidate: on few rows its samples take most of the time
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 FEW, HOPEFUL = 2, 2.0  # learned metrics that go on, and standard errors of the loss above the least one
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing

@@ -25,7 +25,7 @@ Rows = NDArray[np.int64]
 SAMPLE = (
     700  # rows of a sample that the loss is of; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
 )
-SHARE = 4  # a sample is at most one in so many rows
+SHARE = 4  # the rows of a sample that the loss is of are at most one in so many
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
@@ -107,7 +107,8 @@ class MetricLearner:
     ) -> None:
         self._data, self._rows, self._check, self.distance = data, rows, check, data.distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
-        self._size = _sample_size(len(rows), sample) * (ValueLoss if data.values else ClassLoss).rows_for_one
+        self._one = (ValueLoss if data.values else ClassLoss).rows_for_one
+        self._size = min(len(rows), _sample_size(len(rows), sample) * self._one)
         self._centre = centre_of(dense_rows(data.X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
@@ -131,6 +132,8 @@ class MetricLearner:
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
+        if self._size < self._one:
+            return course
         values, loss = course.values, self._loss()
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
@@ -217,7 +220,7 @@ def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, 
     still there, and, with `matrix`, the arrays of a matrix and of Adam. values : whether it is for values.
     """
     size, matrices, for_one = _sample_size(rows, sample), 7 if values else 4, ValueLoss.rows_for_one if values else 1
-    pool = _pool_size(rows, size, columns) if rows >= NEAR_FROM else 0
+    pool = _pool_size(rows, for_one * size, columns) if rows >= NEAR_FROM else 0
     learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
     return 4 * matrices * size * size + learned + 4 * columns * max(4 * for_one * size + pool, 4 * pool)
 

@@ -151,7 +151,7 @@ cdef class RidgeLoss:
         Parameters
         ----------
         Z : (n, d) float32 rows.
-        Y : (n, outputs) float32, -1 or +1.
+        Y : (n, outputs) float32, -1 or +1. Values, too, may be left out, but have no gradient.
         w : (n,) float64 from 0, the share of each row in the loss.
         ridge : positive.
 

@@ -90,10 +90,20 @@ class Solved:
         return cls(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
 
 
+def landmark_count(n: int) -> int:
+    """Number of landmarks among n rows."""
+    return min(n, LANDMARKS, max(FEWEST, n // ROWS_A_LANDMARK))
+
+
 def places(n: int) -> NDArray[np.intp]:
     """Places of the landmarks among n rows."""
-    k = min(n, LANDMARKS, max(FEWEST, n // ROWS_A_LANDMARK))
+    k = landmark_count(n)
     return (np.arange(k) * n) // k
+
+
+def triangle_bytes(n: int, systems: int) -> int:
+    """Bytes that the triangles of so many systems of n rows take while they are made."""
+    return 3 * 4 * padded(landmark_count(n)) ** 2 * systems
 
 
 class Landmarks:

@@ -137,10 +137,14 @@ class KernelMethod(Method):
         """
         from localsvm.kernels._kernels import padded
         from localsvm.solvers.blocks import working_bytes
+        from localsvm.solvers.least_squares import triangle_bytes
 
         side = padded(size.rows)
         costs = self.cost or (LARGEST_DEFAULT_COST,)
-        paths = 8 * size.rows * size.solutions * (len(self.cost) or SIZE)
+        systems = size.solutions * (len(self.cost) or SIZE)
+        paths = 8 * size.rows * systems
+        if self.by_gradients:
+            paths += triangle_bytes(size.rows, systems) // 2  # which counts twice
         double = self.is_double(max(costs) * size.weight)
         if self.by_blocks and size.rows > self.whole_rows:
             return working_bytes(size.rows, size.features, double) + 2 * paths + 16 * side * 64

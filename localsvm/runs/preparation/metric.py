@@ -149,7 +149,7 @@ def measure(
     else:
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
-    (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
+    (labelled, strata), in_order = _labelled(data, observed, config, count), _by_blocks(config, data)
     mates = _choice_mates(data, config)
     learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, None, observed, in_order)
     measured = learning.measured()
@@ -177,7 +177,7 @@ def measure_drawn(
     choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
-    (labelled, strata), in_order = _labelled(data, observed, config), _by_blocks(config, data)
+    (labelled, strata), in_order = _labelled(data, observed, config, len(drawn.y)), _by_blocks(config, data)
     mates = _choice_mates(data, config)
     learning = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed, in_order)
     measured = learning.measured()
@@ -406,10 +406,13 @@ def tries_ranks(config: TrainingConfig, dense: bool, features: int) -> bool:
     return config.views == "ranks"
 
 
-def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tuple[MetricRows, NDArray[np.float64]]:
+def _labelled(
+    data: Dataset, observed: Observed, config: TrainingConfig, learning: int
+) -> tuple[MetricRows, NDArray[np.float64]]:
     """The rows with what they should learn, their weights; and what they are dealt out by.
 
-    Classes have a problem each, values one: standardised.
+    Classes have a problem each, values one: standardised. learning : so many of the rows, the first ones, are learned
+    from where folds are stretches.
     """
     weight, of_values = np.ones(len(data.y)), observed.values is not None
     target: Target
@@ -425,7 +428,10 @@ def _labelled(data: Dataset, observed: Observed, config: TrainingConfig) -> tupl
     losses = config.method.value_losses
     levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
     Y = Y[:, :1] if of_values else Y
-    group = _stretches(len(Y)) if _by_blocks(config, data) else data.group
+    group = data.group
+    if _by_blocks(config, data):
+        group = np.full(len(Y), CHOICE_FOLDS - 1, np.int64)
+        group[:learning] = _stretches(learning)
     rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels, group=group)
     return rows, target.strata(data.y)
 

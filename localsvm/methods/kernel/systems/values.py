@@ -185,22 +185,27 @@ class ValueSystem(System):
     def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats, Floats]:
         """Solutions that meet the tolerance, or do not, in float64; their coefficients, and products with the kernel.
 
-        Where float32 has misled the search, its residual in float64 is solved for what the coefficients lack.
+        Where float32 has misled the search, or it has run out of passes, its residual in float64 is solved for what the
+        coefficients lack, as long as that halves the gap.
         """
-        a, passes, before = solved.a.astype(np.float64), solved.passes, np.full(len(systems.y), np.inf)
+        a, passes = solved.a.astype(np.float64), solved.passes
+        best, of_best, least = a.copy(), np.zeros_like(a), np.full(len(a), np.inf)
+        converged = np.zeros(len(a), np.bool_)
         for rounds in range(ROUNDS):
             products = np.stack([self._wide_product(each) for each in a])
             rho = systems.y - products * systems.mask - systems.ridge * a
             gap = (np.square(rho) / systems.ridge).sum(axis=1)
             asked = tolerance * (systems.ridge * np.square(a)).sum(axis=1)
-            hopeful = (gap > asked) & (gap < 0.5 * before)
+            better, hopeful = ~(gap >= least), (gap > asked) & (gap < 0.5 * least)
+            best[better], of_best[better], least[better] = a[better], products[better], gap[better]
+            converged[better] = (gap <= asked)[better]
             if not hopeful.any() or rounds == ROUNDS - 1:
                 break
             lacking = replace(systems, y=rho.astype(np.float32))
-            enough, before = np.where(hopeful, 0.5 * asked, np.inf), gap
+            enough = np.where(hopeful, 0.5 * asked, np.inf)
             more = least_squares.solve(self._product, lacking, self._landmarks, tolerance, enough=enough)
             a, passes = a + more.a, passes + more.passes
-        return replace(solved, passes=passes, converged=gap <= asked), a, products
+        return Solved(best.astype(np.float32), of_best.astype(np.float32), passes, converged), best, of_best
 
     def _wide_product(self, a: Floats) -> Floats:
         """The kernel times coefficients (n,), summed in float64."""
