@@ -189,8 +189,7 @@ class ValueSystem(System):
         coefficients lack, as long as that halves the gap.
         """
         a, passes = solved.a.astype(np.float64), solved.passes
-        best, of_best, least = a.copy(), np.zeros_like(a), np.full(len(a), np.inf)
-        converged = np.zeros(len(a), np.bool_)
+        best, of_best, least, converged = a.copy(), a.copy(), np.full(len(a), np.inf), np.zeros(len(a), np.bool_)
         for rounds in range(ROUNDS):
             products = np.stack([self._wide_product(each) for each in a])
             rho = systems.y - products * systems.mask - systems.ridge * a
@@ -201,8 +200,7 @@ class ValueSystem(System):
             converged[better] = (gap <= asked)[better]
             if not hopeful.any() or rounds == ROUNDS - 1:
                 break
-            lacking = replace(systems, y=rho.astype(np.float32))
-            enough = np.where(hopeful, 0.5 * asked, np.inf)
+            lacking, enough = replace(systems, y=rho.astype(np.float32)), np.where(hopeful, 0.5 * asked, np.inf)
             more = least_squares.solve(self._product, lacking, self._landmarks, tolerance, enough=enough)
             a, passes = a + more.a, passes + more.passes
         return Solved(best.astype(np.float32), of_best.astype(np.float32), passes, converged), best, of_best
