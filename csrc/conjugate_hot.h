@@ -2,10 +2,6 @@
  * kernels_hot.h. Rows of G are taken four at a time, as elements of the systems are read and written for each. */
 enum { GROUP_LANDMARKS = 4 };
 
-static inline vfloat at(const float *aligned) { return *(const vfloat *)aligned; }
-
-static inline int64_t tile_end(int64_t from, int64_t n) { return from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n; }
-
 static void conjugate_look(struct lsvm_conjugate *p)
 {
     for (int64_t v = 0; v < p->m; v++) {
@@ -65,6 +61,21 @@ static inline __attribute__((always_inline)) void from_landmarks(const struct ls
     }
 }
 
+/* Calls a part for each tile, each four rows of G, and the systems by twos: G is read from memory once. */
+static inline __attribute__((always_inline)) void in_tiles(const struct lsvm_conjugate *p,
+                                                           void (*part)(const struct lsvm_conjugate *p, int64_t i,
+                                                                        int64_t from, int64_t v, int count))
+{
+    for (int64_t from = 0; from < p->n; from += TILE_COLUMNS)
+        for (int64_t i = 0; i < p->landmarks; i += GROUP_LANDMARKS) {
+            int64_t v = 0;
+            for (; v + 2 <= p->m; v += 2)
+                part(p, i, from, v, 2);
+            if (v < p->m)
+                part(p, i, from, v, 1);
+        }
+}
+
 /* Solves L L' w = w, w (landmarks). */
 static void solve_triangles(const float *triangle, const float *inverse, int64_t landmarks, float *w)
 {
@@ -88,25 +99,11 @@ static void precondition(struct lsvm_conjugate *p)
 {
     memset(p->share, 0, (size_t)(p->m * p->landmarks) * sizeof(float));
     memset(p->z, 0, (size_t)(p->m * p->n) * sizeof(float));
-    for (int64_t from = 0; from < p->n; from += TILE_COLUMNS)
-        for (int64_t i = 0; i < p->landmarks; i += GROUP_LANDMARKS) {
-            int64_t v = 0;
-            for (; v + 2 <= p->m; v += 2)
-                onto_landmarks(p, i, from, v, 2);
-            if (v < p->m)
-                onto_landmarks(p, i, from, v, 1);
-        }
+    in_tiles(p, onto_landmarks);
     for (int64_t v = 0; v < p->m; v++)
         solve_triangles(p->triangles + v * p->landmarks * p->landmarks, p->inverses + v * p->landmarks, p->landmarks,
                         p->share + v * p->landmarks);
-    for (int64_t from = 0; from < p->n; from += TILE_COLUMNS)
-        for (int64_t i = 0; i < p->landmarks; i += GROUP_LANDMARKS) {
-            int64_t v = 0;
-            for (; v + 2 <= p->m; v += 2)
-                from_landmarks(p, i, from, v, 2);
-            if (v < p->m)
-                from_landmarks(p, i, from, v, 1);
-        }
+    in_tiles(p, from_landmarks);
     for (int64_t j = 0; j < p->m * p->n; j += LSVM_LANES) {
         vfloat *z = (vfloat *)(p->z + j);
         *z = at(p->rho + j) + at(p->mask + j) * *z;

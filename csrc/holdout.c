@@ -2,25 +2,23 @@
 
 #include <string.h>
 
+#include "ridge.h"
+
 static char LOWER[] = "U", PLAIN[] = "N", TRANSPOSED[] = "T";
 static float zero = 0.0f, one = 1.0f;
 
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
     int info = 0, others = h->n - h->t;
-    for (int i = 0; i < h->t; i++) {
-        const int64_t row = (int64_t)i * h->ld;
-        memcpy(h->factor + row, h->kernel + row, (size_t)(i + 1) * sizeof(float));
-        h->factor[row + i] += h->ridge;
+    const int status = lsvm_ridge_factor(lapack, h->kernel, h->t, h->ld, h->ridge, h->factor);
+    if (status != LSVM_OK)
+        return status;
+    for (int i = 0; i < h->t; i++)
         for (int c = 0; c < h->outputs; c++)
             h->a[(int64_t)c * h->t + i] = h->y[(int64_t)i * h->outputs + c];
-    }
-    lapack->potrf(LOWER, &h->t, h->factor, &h->ld, &info);
-    if (info != 0)
-        return LSVM_SINGULAR;
     lapack->potrs(LOWER, &h->t, &h->outputs, h->factor, &h->ld, h->a, &h->t, &info);
-    float *below =
-        (float *)h->kernel + (int64_t)h->t * h->ld; /* rows are columns of BLAS, which writes to none of them */
+    /* rows are columns of BLAS, which writes to none of these */
+    float *below = (float *)h->kernel + (int64_t)h->t * h->ld;
     lapack->gemm(TRANSPOSED, PLAIN, &h->outputs, &others, &h->t, &one, h->a, &h->t, below, &h->ld, &zero, h->values,
                  &h->outputs);
     return LSVM_OK;

@@ -321,6 +321,10 @@ static void weighted_sums(const float *w, int64_t ldw, const float *x, int64_t m
 
 enum { BLOCK_ROWS = LSVM_PAD, TILE_COLUMNS = 1024, GROUP_ROWS = 4 };
 
+static inline vfloat at(const float *aligned) { return *(const vfloat *)aligned; }
+
+static inline int64_t tile_end(int64_t from, int64_t n) { return from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n; }
+
 static inline float total_f32(vfloat v)
 {
     float sum = 0.0f;
@@ -342,13 +346,13 @@ static inline __attribute__((always_inline)) void both_sides(const float *k, int
         for (int i = 0; i < GROUP_ROWS; i++)
             at_row[v][i] = of_row[v][i] + x[v * n + r + i];
     for (int64_t j = from; j < to; j += LSVM_LANES) {
-        const vfloat a = *(const vfloat *)(k0 + j), b = *(const vfloat *)(k1 + j);
-        const vfloat c = *(const vfloat *)(k2 + j), d = *(const vfloat *)(k3 + j);
+        const vfloat a = at(k0 + j), b = at(k1 + j);
+        const vfloat c = at(k2 + j), d = at(k3 + j);
         if (next != NULL)
             for (int i = 0; i < GROUP_ROWS; i++)
                 __builtin_prefetch(next + i * n + (j - from), 0, 2);
         for (int v = 0; v < count; v++) {
-            const vfloat own = *(const vfloat *)(x + v * n + j);
+            const vfloat own = at(x + v * n + j);
             of_row[v][0] += a * own;
             of_row[v][1] += b * own;
             of_row[v][2] += c * own;
@@ -371,11 +375,11 @@ static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t
             for (int64_t r = block; r < right; r++) {
                 vfloat sum = {0};
                 for (int64_t j = block; j < right; j += LSVM_LANES)
-                    sum += *(const vfloat *)(k + r * n + j) * *(const vfloat *)(x + v * n + j);
+                    sum += at(k + r * n + j) * at(x + v * n + j);
                 out[v * n + r] += total_f32(sum);
             }
         for (int64_t from = right; from < n; from += TILE_COLUMNS) {
-            const int64_t to = from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n;
+            const int64_t to = tile_end(from, n);
             for (int64_t r = block; r < right; r += GROUP_ROWS) {
                 const float *next = r + GROUP_ROWS < right ? k + (r + GROUP_ROWS) * n + from
                                     : to < n               ? k + block * n + to

@@ -1,6 +1,6 @@
 """What the wrappers of csrc share: its codes as exceptions, the SIMD level in use, and matrices as rows.h has them."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 
 cdef extern from "status.h":
@@ -36,3 +36,7 @@ cdef const lsvm_ops *ops_at(object level) except NULL
 # Checks X, a C-order float32 matrix or a CSR array of float32, and points `rows` at it. Returns the arrays that have to
 # be kept as long as `rows` is used; X must not change meanwhile.
 cdef tuple take_rows(object X, lsvm_rows *rows)
+
+# Where the first element of an array is.
+cdef inline void *address(object array):
+    return <void *><uintptr_t>array.ctypes.data

@@ -6,9 +6,9 @@ Arguments are checked here, the GIL is released while C works, and its error cod
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from localsvm._core cimport end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
+from localsvm._core cimport address, end_call, lsvm_ops, lsvm_rows, ops_at, take_rows
 
 
 cdef extern from "nearest.h" nogil:
@@ -49,10 +49,6 @@ cdef extern from "nearest.h" nogil:
 
 # values that one call reads: a few hundredths of a second, after which Python looks for Ctrl-C
 cdef int64_t VALUES_PER_CALL = 1 << 24
-
-
-cdef void *address(object array):
-    return <void *><uintptr_t>array.ctypes.data
 
 
 def _checked(object array, object dtype, str name):

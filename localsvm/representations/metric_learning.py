@@ -107,6 +107,7 @@ class MetricLearner:
     ) -> None:
         self._data, self._rows, self._check, self.distance = data, rows, check, data.distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
+        self._group = data.group if data.values else None
         self._one = (ValueLoss if data.values else ClassLoss).rows_for_one
         self._size = min(len(rows), _sample_size(len(rows), sample) * self._one)
         self._centre = centre_of(dense_rows(data.X, rows[:: max(1, -(-len(rows) // sample))]))
@@ -183,16 +184,16 @@ class MetricLearner:
     def _halved(self, part: Rows, rng: np.random.Generator) -> Rows:
         """The rows of a sample at random, and those of a group side by side: the first half predicts the second."""
         part = rng.permutation(part)
-        if self._data.group is None:
+        if self._group is None:
             return part
-        groups, of = np.unique(self._data.group[part], return_inverse=True)
+        groups, of = np.unique(self._group[part], return_inverse=True)
         return np.asarray(part[np.argsort(rng.permutation(len(groups))[of.reshape(-1)], kind="stable")])
 
     def _weights(self, part: Rows) -> Floats:
         """Weights of the rows of a sample: 0 for those of the second half whose group is in the first, too."""
         weight, half = self._data.weight[part], len(part) // 2
-        if self._data.group is not None and self._data.values:
-            group = self._data.group[part]
+        if self._group is not None:
+            group = self._group[part]
             weight[half:] *= ~np.isin(group[half:], group[:half])
         return weight
 

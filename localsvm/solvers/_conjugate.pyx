@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t
 
-from localsvm._core cimport LSVM_ALIGN, lsvm_ops, ops_at
+from localsvm._core cimport LSVM_ALIGN, address, lsvm_ops, ops_at
 
 from localsvm.kernels._kernels import aligned, padded
 
@@ -147,7 +147,3 @@ cdef class Passes:
         if self.p.m:
             with nogil:
                 lsvm_conjugate_step(self.ops, &self.p, &image[0, 0])
-
-
-cdef uintptr_t address(array):
-    return array.ctypes.data

@@ -6,9 +6,9 @@ Over csrc/ridge.c, where each row is left out by itself, and csrc/holdout.c, whe
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t
 
-from localsvm._core cimport end_call
+from localsvm._core cimport address, end_call
 
 from scipy.linalg import cython_blas, cython_lapack
 
@@ -254,7 +254,3 @@ cdef fill(Z, int64_t t, base, kernel):
     Z = np.ascontiguousarray(Z, np.float32)
     panels = Panels(Z[:t], base)
     panels.kernel_matrix(Kernel("gaussian" if base == SQUARES else "manhattan"), Z, kernel, panels.norms_of(Z))
-
-
-cdef uintptr_t address(array):
-    return array.ctypes.data

@@ -30,7 +30,7 @@ from harness.commands import lsvm, pinned, run_contestant
 from harness.datasets import SEVEN
 from harness.experiment import Experiment, carry_out
 from harness.options import parsed, parser
-from reproduce import coverage_page, coverage_peers, held_out
+from reproduce import coverage_page, coverage_peers
 from reproduce.coverage_page import METHODS, PROMISES, TIMED
 from reproduce.coverage_peers import BLOCKS, CLASSES, VALUES, names
 from reproduce.tables import texts, told
@@ -139,7 +139,7 @@ def files(name: str, options: Any) -> Iterator[Task]:
     if kind == CLASSES:  # by its numbers alone
         columns["ignore"] = [*columns["ignore"], *columns["categorical"]]
     with texts(options.data, name) as paths:
-        times = held_out.VALUES[name][2] if name in TIMED else ()
+        times = TIMED.get(name, ())
         counts = [rewritten(path, times, QUICK if options.quick else 1) for path in paths]
         given = {"paths": [*map(str, paths)], "target": columns["target"], "ignore": columns["ignore"]}
         deviation = float(targets(paths[1], columns["target"]).std()) if kind == VALUES else None

@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders sha
 from harness.commands import lsvm, pinned, run_contestant
 from harness.experiment import Experiment, carry_out
 from harness.options import parsed, parser
-from reproduce import held_out, value_peers, values_page
+from reproduce import value_peers, values_page
 from reproduce.tables import Fit, texts, told
 from reproduce.value_peers import LARGEST, LEVELS, PEERS, pinball, some
-from reproduce.values_page import LATER
+from reproduce.values_page import LATER, TIMED
 
 LEAST, HIGH, QUANTILES = "localsvm", "localsvm high", "localsvm quantiles"
 OURS = {
@@ -43,7 +43,6 @@ OURS = {
     QUANTILES: ["--loss", "quantile", "--quantile", ",".join(f"{level:g}" for level in LEVELS)],
 }
 METHODS = [*OURS, *PEERS]
-TIMED = {name: columns for name, (_, _, columns, _) in held_out.VALUES.items()}  # whose test rows are later ones
 QUANTILE_SETS = ("abalone", "kin8nm", "california-housing", "bike-hour", "protein-casp", "diamonds")
 STOPPED = {signal.SIGXCPU: "over {} s", signal.SIGKILL: "out of memory"}  # the system kills the largest
 Key = tuple[str, str, int]  # set, method, seed

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.machine import processors, with_article
 from harness.tables import number, table, thousands
+from reproduce import held_out
 from reproduce.value_peers import (
     BOOSTERS,
     KERNEL_ROWS,
@@ -23,6 +24,7 @@ from reproduce.value_peers import (
 
 CHOSEN, BASE = " chosen", "LightGBM chosen"
 OURS = ("localsvm", "localsvm high")
+TIMED = {name: columns for name, (_, _, columns, _) in held_out.VALUES.items()}  # whose test rows are later ones
 QUANTILES, LATER = ("localsvm quantiles", "LightGBM quantiles"), "localsvm blocks"
 METHODS = [*OURS, *(name for name in PEERS if name not in QUANTILES)]
 EVEN = 0.01  # of the RMSE, within which it is a draw where answers were not kept
