@@ -5,11 +5,10 @@
  *
  *     a = (K + ridge I)^-1 y,    f = H a.
  *
- * Of a loss with the derivative u by f, the derivative by H is u a', and that by K is -(v a' + a v') / 2, where
- * v = (K + ridge I)^-1 H' u.
+ * Of a loss with the derivative u by f, the derivative by H is u a', and that by K is -v a', where
+ * v = (K + ridge I)^-1 H' u: it is `left` a' by both, one above the other, with -v above u.
  *
- * Matrices are row-major float32, those with a column for each of the t rows have `ld` floats from row to row. The caller
- * owns all arrays. Nothing here allocates.
+ * Matrices are row-major float32, with `ld` floats from row to row. The caller owns all arrays. Nothing here allocates.
  */
 #ifndef LSVM_HOLDOUT_H
 #define LSVM_HOLDOUT_H
@@ -20,23 +19,22 @@
 #include "status.h"
 
 struct lsvm_holdout {
-    int n, t, outputs, ld;
+    int n, t, ld;
     float ridge;
-    const float *kernel; /* n x t: K, and H below it */
-    const float *y;      /* t x outputs */
-    float *factor;       /* t x t */
-    float *a, *v;        /* outputs x t: a row an output */
-    float *values;       /* (n - t) x outputs: f */
-    float *slope;        /* n x t: derivatives by K and H times these, entry by entry, and 0 on the diagonal of K, which
-                            does not change; that by H is halved, as the other half is that by its transpose */
-    double *sums;        /* n: of all that a row has in `slope`, and in the transpose of what is below K */
-    double ridge_slope;  /* the derivative of the loss by the ridge */
+    float *kernel;      /* n x t: K, and H below it */
+    const float *y;     /* t */
+    float *factor;      /* t x t */
+    float *a;           /* t */
+    float *values;      /* n - t: f */
+    float *left;        /* n */
+    double ridge_slope; /* the derivative of the loss by the ridge */
 };
 
 /* Finds a and values. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not positive definite in float32. */
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h);
 
-/* Finds slope, sums and ridge_slope from what `lsvm_holdout_values` found, and u ((n - t) x outputs). */
+/* Finds left and ridge_slope from what `lsvm_holdout_values` found, and u (n - t). Writes 0 on the diagonal of K, which is
+ * 1 wherever the rows are. */
 void lsvm_holdout_slope(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u);
 
 #endif

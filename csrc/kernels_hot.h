@@ -293,29 +293,46 @@ static inline vfloat load(const float *from)
     return v;
 }
 
+enum { SUMMED_FEATURES = 4 };
+
+/* Features k .. k + count - 1 at once: their sums do not wait for each other, and a row of w is read once for all. */
+static inline __attribute__((always_inline)) void add_weighted(const float *row, const float *own, const float *columns,
+                                                               int64_t n, int count, double *out)
+{
+    vfloat sum[SUMMED_FEATURES][2] = {{{0}}};
+    float rest[SUMMED_FEATURES] = {0.0f};
+    int64_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH)
+        for (int k = 0; k < count; k++)
+            for (int v = 0; v < 2; v++)
+                sum[k][v] += load(row + j + v * LSVM_LANES) * absolute(own[k] - load(columns + k * n + j + v * LSVM_LANES));
+    for (; j < n; j++)
+        for (int k = 0; k < count; k++)
+            rest[k] = multiply_add(row[j], __builtin_fabsf(own[k] - columns[k * n + j]), rest[k]);
+    double total[SUMMED_FEATURES] = {0.0};
+    for (int k = 0; k < count; k++) {
+        sum[k][0] += sum[k][1];
+        total[k] = (double)rest[k];
+    }
+    for (int l = 0; l < LSVM_LANES; l++)
+        for (int k = 0; k < count; k++)
+            total[k] += (double)sum[k][0][l];
+    for (int k = 0; k < count; k++)
+        out[k] += total[k];
+}
+
 static void weighted_sums(const float *w, int64_t ldw, const float *x, int64_t m, const float *columns, int64_t n,
                           int64_t d, double *out)
 {
     for (int64_t k = 0; k < d; k++)
         out[k] = 0.0;
     for (int64_t i = 0; i < m; i++) {
-        const float *row = w + i * ldw;
-        for (int64_t k = 0; k < d; k++) {
-            const float own = x[i * d + k], *column = columns + k * n;
-            vfloat sum[2] = {{0}};
-            float rest = 0.0f;
-            int64_t j = 0;
-            for (; j + WIDTH <= n; j += WIDTH)
-                for (int v = 0; v < 2; v++)
-                    sum[v] += load(row + j + v * LSVM_LANES) * absolute(own - load(column + j + v * LSVM_LANES));
-            for (; j < n; j++)
-                rest = multiply_add(row[j], __builtin_fabsf(own - column[j]), rest);
-            sum[0] += sum[1];
-            double total = (double)rest;
-            for (int l = 0; l < LSVM_LANES; l++)
-                total += (double)sum[0][l];
-            out[k] += total;
-        }
+        const float *row = w + i * ldw, *own = x + i * d;
+        int64_t k = 0;
+        for (; k + SUMMED_FEATURES <= d; k += SUMMED_FEATURES)
+            add_weighted(row, own + k, columns + k * n, n, SUMMED_FEATURES, out + k);
+        for (; k < d; k++)
+            add_weighted(row, own + k, columns + k * n, n, 1, out + k);
     }
 }
 

@@ -19,22 +19,23 @@ static void mirror(float *a, int n, int ld)
                     a[(int64_t)j * ld + i] = a[(int64_t)i * ld + j];
 }
 
-int lsvm_ridge_factor(const struct lsvm_lapack *lapack, const float *kernel, int n, int ld, float ridge, float *out)
+int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const float *kernel, int n, int ld, float ridge,
+                      float *out)
 {
     int info = 0;
     for (int i = 0; i < n; i++) {
         const int64_t row = (int64_t)i * ld;
-        memcpy(out + row, kernel + row, (size_t)(i + 1) * sizeof(float));
+        memcpy(out + row, kernel + row, (size_t)n * sizeof(float));
         out[row + i] += ridge;
     }
-    lapack->potrf(LOWER, &n, out, &ld, &info);
+    lapack->potrf(triangle, &n, out, &ld, &info);
     return info == 0 ? LSVM_OK : LSVM_SINGULAR;
 }
 
 static int invert(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
     int info = 0;
-    const int status = lsvm_ridge_factor(lapack, r->kernel, r->n, r->ld, r->ridge, r->inverse);
+    const int status = lsvm_ridge_factor(lapack, LOWER, r->kernel, r->n, r->ld, r->ridge, r->inverse);
     if (status != LSVM_OK)
         return status;
     lapack->potri(LOWER, &r->n, r->inverse, &r->ld, &info);

@@ -36,9 +36,11 @@ struct lsvm_ridge {
     double ridge_slope; /* the derivative of the loss by the ridge */
 };
 
-/* The lower Cholesky factor of a kernel matrix (n x n) with the ridge on its diagonal, into the lower triangle of `out`,
- * which has the same `ld`. LSVM_OK, or LSVM_SINGULAR where it is not positive definite in float32. */
-int lsvm_ridge_factor(const struct lsvm_lapack *lapack, const float *kernel, int n, int ld, float ridge, float *out);
+/* The Cholesky factor of a kernel matrix (n x n) with the ridge on its diagonal, into a triangle of `out`, which has the
+ * same `ld`: the lower one for "U", the upper one for "L", as LAPACK sees them in its columns. LSVM_OK, or LSVM_SINGULAR
+ * where the matrix is not positive definite in float32. */
+int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const float *kernel, int n, int ld, float ridge,
+                      float *out);
 
 /* Finds f (as y - a / A_ii, from `a` and `inverse`), loss and u. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not
  * positive definite in float32. */

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localsvm.kernels import SQUARES, SUMS
+from localsvm.representations.pairs import OuterPairs, SymmetricPairs
 from localsvm.solvers._ridge import HeldOut, RidgeLoss
 
 RIDGE = 0.3
@@ -113,49 +114,64 @@ def test_arrays_of_other_shapes_are_refused() -> None:
 
 
 @pytest.mark.parametrize("base", [SQUARES, SUMS])
-@pytest.mark.parametrize(("n", "t", "outputs"), [(2, 1, 1), (9, 3, 2), (70, 40, 1), (70, 33, 3)])
-def test_rows_are_predicted_by_the_first_ones(n: int, t: int, outputs: int, base: str) -> None:
+@pytest.mark.parametrize(("n", "t"), [(2, 1), (9, 3), (70, 40), (70, 33)])
+def test_rows_are_predicted_by_the_first_ones(n: int, t: int, base: str) -> None:
     """The slope of a loss with random derivatives by the values is that of differences, by the kernel and the ridge."""
-    Z, Y, _ = problem(n, outputs)
-    wide, rng = Z.astype(np.float64), np.random.default_rng(0)
+    Z, Y, _ = problem(n)
+    wide, y, rng = Z.astype(np.float64), Y[:t, 0], np.random.default_rng(0)
     apart = np.abs(wide[:, None] - wide)
-    K = np.exp(-(apart if base == SUMS else apart**2).sum(axis=2))
-    u, solver = rng.standard_normal((n - t, outputs)).astype(np.float32), HeldOut(n, t, outputs, base)
+    K = np.exp(-(apart if base == SUMS else apart**2).sum(axis=2))[:, :t]
+    u, solver = rng.standard_normal(n - t).astype(np.float32), HeldOut(n, t, base)
 
     def values(K: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
-        return np.asarray(K[t:, :t] @ np.linalg.solve(K[:t, :t] + ridge * np.eye(t), Y[:t].astype(np.float64)))
+        return np.asarray(K[t:] @ np.linalg.solve(K[:t] + ridge * np.eye(t), y.astype(np.float64)))
 
     def change(up: np.ndarray, down: np.ndarray) -> float:
-        return float((u * (up - down)).sum() / 2e-5)
+        return float(u @ (up - down) / 2e-5)
 
-    assert_allclose(solver.values(Z, Y[:t], RIDGE), values(K), atol=2e-5)
-    W, sums = solver.slope(u)
-    assert W.shape == (n, t) and not np.diagonal(W).any()
+    assert_allclose(solver.values(Z, y, RIDGE), values(K), atol=2e-5)
+    left, kernel, right = solver.slope(u)
+    off_diagonal = K.copy()
+    np.fill_diagonal(off_diagonal, 0.0)
+    assert_allclose(kernel, off_diagonal, atol=1e-6)
     for i, j in {(n - 1, 0), (t, t - 1), (t - 1, 0), (t // 2, t - 1)}:
-        step = np.zeros((n, n))
-        step[i, j] = step[j, i] = 1e-5
+        step = np.zeros((n, t))
+        step[i, j] = 1e-5
         if i != j:
-            assert 2.0 * W[i, j] == pytest.approx(change(values(K + step), values(K - step)) * K[i, j], abs=2e-4)
-    whole = np.zeros((n, n))
-    whole[:, :t], whole[:t, t:] = W, W[t:].T
-    assert_allclose(whole[:t, :t], whole[:t, :t].T, atol=1e-6)
-    assert_allclose(sums, whole.sum(axis=1), atol=1e-5)
+            assert left[i] * right[j] == pytest.approx(change(values(K + step), values(K - step)), abs=2e-4)
     assert solver.ridge_slope == pytest.approx(
         change(values(K, RIDGE + 1e-5), values(K, RIDGE - 1e-5)), rel=1e-3, abs=1e-4
     )
 
 
+def test_pairs_give_the_products_of_their_matrix() -> None:
+    rng = np.random.default_rng(0)
+    Z, left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((7, 2), 7, 3))
+    W = rng.standard_normal((7, 7)).astype(np.float32)
+    W += W.T
+    outer = OuterPairs(left, W[:, :3], right)
+    for pairs, expected in ((SymmetricPairs(W, W.sum(axis=1)), W), (outer, left[:, None] * W[:, :3] * right)):
+        t = expected.shape[1]
+        assert_allclose(pairs.matrix(), expected, rtol=1e-5)
+        assert_allclose(pairs.rows, expected.sum(axis=1), rtol=1e-4)
+        assert_allclose(pairs.columns, expected.sum(axis=0), rtol=1e-4)
+        assert_allclose(pairs.times(Z), expected @ Z[:t], rtol=1e-4)
+        both = expected @ Z[:t]
+        both[:t] += expected.T @ Z
+        assert_allclose(pairs.both(Z), both, rtol=1e-4)
+
+
 def test_a_part_that_is_none_and_arrays_of_other_shapes_are_refused() -> None:
     Z, Y, _ = problem(5)
-    for n, t, outputs in ((5, 0, 1), (5, 5, 1), (5, 2, 0)):
+    for n, t in ((5, 0), (5, 5)):
         with pytest.raises(ValueError, match="others not"):
-            HeldOut(n, t, outputs)
-    solver = HeldOut(5, 2, 1)
-    for wrong in ((Z[:4], Y[:2]), (Z, Y)):
+            HeldOut(n, t)
+    solver, y = HeldOut(5, 2), Y[:2, 0]
+    for wrong in ((Z[:4], y), (Z, Y[:, 0]), (Z, Y[:2])):
         with pytest.raises(ValueError, match="must have n rows"):
             solver.values(*wrong, RIDGE)
-    solver.values(Z, Y[:2], RIDGE)
+    solver.values(Z, y, RIDGE)
     with pytest.raises(ValueError, match="for each value"):
-        solver.slope(np.ones((2, 1), np.float32))
+        solver.slope(np.ones(2, np.float32))
     with pytest.raises(ArithmeticError):
-        solver.values(np.zeros((5, 3), np.float32), Y[:2], -5.0)
+        solver.values(np.zeros((5, 3), np.float32), y, -5.0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dense
 from localsvm.kernels import SQUARES, SUMS
 from localsvm.kernels._kernels import weighted_sums
+from localsvm.representations.pairs import Pairs
 
 Floats = NDArray[np.float64]
 PAIRS = 8  # shifts of a sample against itself, whose pairs of rows say how far two rows are apart
@@ -43,13 +44,8 @@ class Distance(ABC):
         """The map of some parameters."""
 
     @abstractmethod
-    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
-        """Derivative of a loss by the map L, float64 of its shape.
-
-        W (n, t) float32, sums (n,) float64 : derivative of the loss by the kernel of the rows with the first t, times
-            the kernel, whose first t rows are symmetric and whose others stand for their transpose, too; and what each
-            row has in all.
-        """
+    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
+        """Derivative of a loss by the map L, float64 of its shape, from those by the kernel of the rows X (n, d)."""
 
     @abstractmethod
     def by_values(self, values: Floats, slope: Floats) -> Floats:
@@ -92,15 +88,19 @@ class Euclidean(Distance):
         """The parameters themselves."""
         return values
 
-    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
-        """With Z the mapped rows: -4 (X' diag(sums) Z - X' W Z) for a matrix, and its diagonal for weights."""
-        Z, t = mapped(X, L), W.shape[1]
-        apart = sums.astype(np.float32)[:, None] * Z
-        apart[:t] -= W[:t] @ Z[:t]
-        if t < len(Z):
-            apart[:t] -= W[t:].T @ Z[t:]
-            apart[t:] -= W[t:] @ Z[:t]
-        return -4.0 * (np.einsum("ij,ij->j", X, apart) if L.ndim == 1 else X.T @ apart).astype(np.float64)
+    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
+        """With Z the mapped rows: -2 X' (diag(sums of W's rows and columns) Z - W Z - W' Z), its diagonal for weights.
+
+        On the diagonal W and W' give the same.
+        """
+        Z, t = mapped(X, L), len(pairs.columns)
+        apart = pairs.rows.astype(np.float32)[:, None] * Z
+        apart[:t] += pairs.columns.astype(np.float32)[:, None] * Z[:t]
+        if L.ndim == 1:
+            apart -= np.float32(2.0) * pairs.times(Z)
+            return np.asarray(-2.0 * np.einsum("ij,ij->j", X, apart), np.float64)
+        apart -= pairs.both(Z)
+        return np.asarray(-2.0 * (X.T @ apart), np.float64)
 
     def by_values(self, values: Floats, slope: Floats) -> Floats:
         """The derivative itself."""
@@ -133,12 +133,9 @@ class Manhattan(Distance):
         """Weights: squares of the parameters."""
         return np.square(values)
 
-    def slope(self, X: Dense, L: Dense, W: Dense, sums: Floats) -> Floats:
+    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
         """-sum_ik W_ik |x_ij - x_kj| for each feature j."""
-        t = W.shape[1]
-        if t < len(X):
-            W = np.concatenate([W[:t], 2.0 * W[t:]])
-        return -weighted_sums(W, X)
+        return -weighted_sums(pairs.matrix(), X)
 
     def by_values(self, values: Floats, slope: Floats) -> Floats:
         """Twice the parameters, times the derivative by their squares."""

@@ -161,7 +161,7 @@ class MetricLearner:
     def _loss(self) -> MetricLoss:
         """The loss of samples."""
         n, problems, base = self._size, self._data.Y.shape[1], self.distance.base
-        return ValueLoss(n, problems, base, self._data.levels) if self._data.values else ClassLoss(n, problems, base)
+        return ValueLoss(n, base, self._data.levels) if self._data.values else ClassLoss(n, problems, base)
 
     def _gradient(self, loss: MetricLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
@@ -171,10 +171,10 @@ class MetricLearner:
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
         try:
-            W, sums, ridge_slope = loss.slope(mapped(X, L), self._data.Y[part], self._weights(part), ridge)
+            pairs, ridge_slope = loss.slope(mapped(X, L), self._data.Y[part], self._weights(part), ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
-        slope = self.distance.slope(X, L, W, sums)
+        slope = self.distance.slope(X, L, pairs)
         by_values = factor * self.distance.by_values(values, slope)
         return by_values, np.asarray([float((slope * L).sum()), ridge * ridge_slope])
 

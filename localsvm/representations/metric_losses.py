@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
+from localsvm.representations.pairs import OuterPairs, Pairs, SymmetricPairs
 from localsvm.solvers._ridge import HeldOut, RidgeLoss
 from localsvm.solvers.pinball import pinball_slope
 
 Floats = NDArray[np.float64]
 LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this in gradients
-Slope = tuple[Dense, Floats, float]
 
 
 class MetricLoss(ABC):
@@ -34,14 +34,14 @@ class MetricLoss(ABC):
     rows_for_one: ClassVar[int]
 
     @abstractmethod
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> Slope:
-        """(W, sums) of `Distance.slope`, and the derivative by the ridge.
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
+        """The derivatives by the kernel's logarithms, and by the ridge; those before may be written over.
 
         Raises ArithmeticError where the kernel matrix has no inverse in float32.
 
         Parameters
         ----------
-        Z, Y, weight : (n, r) mapped rows, (n, problems), and (n,) from 0.
+        Z, Y, weight : (n, r) mapped rows, (n, problems), one of values, and (n,) from 0.
         """
 
 
@@ -53,10 +53,10 @@ class ClassLoss(MetricLoss):
     def __init__(self, n: int, problems: int, base: str) -> None:
         self._solver = RidgeLoss(n, problems, base)
 
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> Slope:
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
         """See `MetricLoss`."""
         W, sums = self._solver.gradient(Z, Y, weight / (weight.sum() or 1.0), ridge)
-        return W, sums, self._solver.ridge_slope
+        return SymmetricPairs(W, sums), self._solver.ridge_slope
 
 
 class ValueLoss(MetricLoss):
@@ -68,18 +68,18 @@ class ValueLoss(MetricLoss):
 
     rows_for_one = 2
 
-    def __init__(self, n: int, problems: int, base: str, levels: Sequence[float] = ()) -> None:
+    def __init__(self, n: int, base: str, levels: Sequence[float] = ()) -> None:
         self._trained, self._levels = n // 2, levels
-        self._solver = HeldOut(n, self._trained, problems, base)
+        self._solver = HeldOut(n, self._trained, base)
 
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> Slope:
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
         """See `MetricLoss`."""
         t = self._trained
         share = weight[t:] / (weight[t:].sum() or 1.0)
-        left = Y[t:].astype(np.float64) - self._solver.values(Z, Y[:t], ridge)
+        left = Y[t:, 0].astype(np.float64) - self._solver.values(Z, Y[:t, 0], ridge)
         if self._levels:
             by_residual = pinball_slope(left, share, self._levels)
         else:
-            by_residual = 2.0 * share[:, None] * np.clip(left, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
-        W, sums = self._solver.slope(np.ascontiguousarray(-by_residual, np.float32))
-        return W, sums, self._solver.ridge_slope
+            by_residual = 2.0 * share * np.clip(left, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+        pairs = OuterPairs(*self._solver.slope((-by_residual).astype(np.float32)))
+        return pairs, self._solver.ridge_slope

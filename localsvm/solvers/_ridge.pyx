@@ -47,16 +47,14 @@ cdef extern from "ridge.h":
 
 cdef extern from "holdout.h":
     cdef struct lsvm_holdout:
-        int n, t, outputs, ld
+        int n, t, ld
         float ridge
-        const float *kernel
+        float *kernel
         const float *y
         float *factor
         float *a
-        float *v
         float *values
-        float *slope
-        double *sums
+        float *left
         double ridge_slope
     int lsvm_holdout_values(const lsvm_lapack *, lsvm_holdout *) nogil
     void lsvm_holdout_slope(const lsvm_lapack *, lsvm_holdout *, const float *) nogil
@@ -192,41 +190,39 @@ cdef class HeldOut:
     ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slope`.
     """
     cdef lsvm_holdout h
-    cdef object kernel, base, arrays
-    cdef object _values, _slope, _sums, _y
+    cdef object kernel, base, factor
+    cdef object _a, _values, _left, _y
 
-    def __init__(self, int n, int t, int outputs, base=SQUARES):
-        if not 0 < t < n or outputs < 1:
-            raise ValueError("some rows must be held out, and others not; outputs must be positive")
+    def __init__(self, int n, int t, base=SQUARES):
+        if not 0 < t < n:
+            raise ValueError("some rows must be held out, and others not")
         size, self.base = padded(t), base
-        self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
-        self.kernel, self._slope = aligned((n, size), np.float32), aligned((n, size), np.float32)
-        factor = aligned((t, size), np.float32)
-        a, v = (np.zeros((outputs, t), np.float32) for _ in range(2))
-        self._values, self._sums, self.arrays = np.zeros((n - t, outputs), np.float32), np.zeros(n), (factor, a, v)
-        self.h.kernel, self.h.slope = <const float *>address(self.kernel), <float *>address(self._slope)
-        self.h.factor, self.h.a, self.h.v = <float *>address(factor), <float *>address(a), <float *>address(v)
-        self.h.values, self.h.sums = <float *>address(self._values), <double *>address(self._sums)
+        self.h.n, self.h.t, self.h.ld = n, t, size
+        self.kernel, self.factor = aligned((n, size), np.float32), aligned((t, size), np.float32)
+        self._a, self._values, self._left = (np.zeros(m, np.float32) for m in (t, n - t, n))
+        self.h.kernel, self.h.factor = <float *>address(self.kernel), <float *>address(self.factor)
+        self.h.a, self.h.values = <float *>address(self._a), <float *>address(self._values)
+        self.h.left = <float *>address(self._left)
 
     @property
     def ridge_slope(self) -> float:
         return self.h.ridge_slope
 
-    def values(self, Z, Y, float ridge) -> np.ndarray:
-        """Values (n - t, outputs) float32 of the rows behind the first t; a view that the next call overwrites.
+    def values(self, Z, y, float ridge) -> np.ndarray:
+        """Values (n - t,) float32 of the rows behind the first t; a view that the next call overwrites.
 
         Parameters
         ----------
         Z : (n, d) float32 rows.
-        Y : (t, outputs) float32.
+        y : (t,) float32.
         ridge : positive.
 
         Raises ArithmeticError where K + ridge I is not positive definite in float32.
         """
         cdef int status
-        if Z.shape[0] != self.h.n or Y.shape != (self.h.t, self.h.outputs):
-            raise ValueError("Z must have n rows, and Y the first t, one column an output")
-        self._y = np.ascontiguousarray(Y, np.float32)
+        if Z.shape[0] != self.h.n or y.shape != (self.h.t,):
+            raise ValueError("Z must have n rows, and y the first t")
+        self._y = np.ascontiguousarray(y, np.float32)
         self.h.y, self.h.ridge = <const float *>address(self._y), ridge
         fill(Z, self.h.t, self.base, self.kernel)
         with nogil:
@@ -234,19 +230,19 @@ cdef class HeldOut:
         end_call(status)
         return self._values
 
-    def slope(self, const float[:, ::1] by_value) -> tuple:
-        """W (n, t) float32: the derivative of a loss by the kernel of the rows with the first t, times the kernel.
+    def slope(self, const float[::1] by_value) -> tuple:
+        """The derivative of a loss by the kernel of the rows with the first t, `left right'`, and that kernel.
 
-        Its first t rows are symmetric, with 0 on the diagonal; the others are halves, and their transpose is the other
-        half. And (n,) float64, all that a row has in both. Both are views that the next call overwrites.
+        They are (n,), (n, t) and (t,) float32: left, kernel, right. The kernel of a row with itself does not change, and
+        is 0 here. All are views that the next call overwrites.
 
-        by_value : (n - t, outputs) the derivative by the values of the last call.
+        by_value : (n - t,) the derivative by the values of the last call.
         """
-        if by_value.shape[0] != self.h.n - self.h.t or by_value.shape[1] != self.h.outputs:
+        if by_value.shape[0] != self.h.n - self.h.t:
             raise ValueError("there must be a derivative for each value")
         with nogil:
-            lsvm_holdout_slope(&LAPACK, &self.h, &by_value[0, 0])
-        return self._slope[:, : self.h.t], self._sums
+            lsvm_holdout_slope(&LAPACK, &self.h, &by_value[0])
+        return self._left, self.kernel[:, : self.h.t], self._a
 
 
 cdef fill(Z, int64_t t, base, kernel):

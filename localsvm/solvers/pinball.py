@@ -26,14 +26,14 @@ def pinball(left: Floats, levels: Sequence[float], others: Floats) -> Floats:
 
 
 def pinball_slope(left: Floats, weight: Floats, levels: Sequence[float]) -> Floats:
-    """Derivative (n, 1) of the mean pinball loss over the levels by residuals (n, 1), less their own quantiles.
+    """Derivative (n,) of the mean pinball loss over the levels by residuals (n,), less their own quantiles.
 
     weight : (n,), of each row in the loss.
     """
     slopes = np.zeros((len(levels), len(left)))
     for slope, level in zip(slopes, levels, strict=True):
-        apart = left[:, 0] - quantile(left[:, 0], weight, level)
+        apart = left - quantile(left, weight, level)
         slope[:] = weight * (level - (apart < 0.0))
         at = apart == 0.0  # the constant goes along with these rows, where the loss of all has its least
         slope[at] = weight[at] * (-slope[~at].sum() / max(float(weight[at].sum()), TINY))
-    return np.asarray(slopes.mean(axis=0)[:, None])
+    return np.asarray(slopes.mean(axis=0))
