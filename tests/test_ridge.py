@@ -98,12 +98,16 @@ def test_without_an_inverse_there_is_an_error_and_the_next_call_is_sound() -> No
             work(equal, Y, w, 1e-9)
     again = solver.values(Z, Y, w, RIDGE)
     assert np.array_equal(again, RidgeLoss(20, 1).values(Z, Y, w, RIDGE))
+    few = Z[:12], Y[:12], w[:12], RIDGE
+    assert_allclose(solver.values(*few), RidgeLoss(12, 1).values(*few), rtol=1e-5)
+    for found, expected in zip(solver.gradient(*few), RidgeLoss(12, 1).gradient(*few), strict=True):
+        assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:
     Z, Y, w = problem(5)
     solver = RidgeLoss(5, 1)
-    for wrong in ((Z[:4], Y, w), (Z, Y[:, [0, 0]], w), (Z, Y, w[:4])):
+    for wrong in ((Z[:4], Y, w), (Z, Y[:, [0, 0]], w), (Z, Y, w[:4]), problem(6)):
         with pytest.raises(ValueError, match="must have n rows"):
             solver.values(*wrong, RIDGE)
     with pytest.raises(ValueError, match="must be positive"):
@@ -152,13 +156,14 @@ def test_pairs_give_the_products_of_their_matrix() -> None:
     outer = OuterPairs(left, W[:, :3], right)
     for pairs, expected in ((SymmetricPairs(W, W.sum(axis=1)), W), (outer, left[:, None] * W[:, :3] * right)):
         t = expected.shape[1]
-        assert_allclose(pairs.matrix(), expected, rtol=1e-5)
         assert_allclose(pairs.rows, expected.sum(axis=1), rtol=1e-4)
         assert_allclose(pairs.columns, expected.sum(axis=0), rtol=1e-4)
         assert_allclose(pairs.times(Z), expected @ Z[:t], rtol=1e-4)
         both = expected @ Z[:t]
         both[:t] += expected.T @ Z
         assert_allclose(pairs.both(Z), both, rtol=1e-4)
+        apart = np.abs(Z[:, None] - Z[:t])
+        assert_allclose(pairs.apart(Z), (expected[:, :, None] * apart).sum(axis=(0, 1)), rtol=1e-4)
 
 
 def test_a_part_that_is_none_and_arrays_of_other_shapes_are_refused() -> None:

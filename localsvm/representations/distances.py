@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
 from localsvm.kernels import SQUARES, SUMS
-from localsvm.kernels._kernels import weighted_sums
 from localsvm.representations.pairs import Pairs
 
 Floats = NDArray[np.float64]
@@ -135,7 +134,7 @@ class Manhattan(Distance):
 
     def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
         """-sum_ik W_ik |x_ij - x_kj| for each feature j."""
-        return -weighted_sums(pairs.matrix(), X)
+        return -pairs.apart(X)
 
     def by_values(self, values: Floats, slope: Floats) -> Floats:
         """Twice the parameters, times the derivative by their squares."""

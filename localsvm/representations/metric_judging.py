@@ -42,7 +42,8 @@ def judged(
     partition = create(data.distance.cells)
     partition.fit(Z, numbers, CELL, np.random.default_rng(seed))
     cells = [cell.rows for cell in partition.training_cells()]
-    judge = _Judge(data, folds, Z, course, check)
+    solver = RidgeLoss(max(len(cell) for cell in cells), data.Y.shape[1], data.distance.base)
+    judge = _Judge(data, folds, Z, course, solver, check)
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))
         step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
@@ -60,6 +61,7 @@ class _Judge:
     folds: NDArray[np.int64]
     Z: Examples
     course: Course
+    solver: RidgeLoss
     check: Callable[[], None]
 
     def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Floats:
@@ -69,7 +71,7 @@ class _Judge:
         z = dense_rows(self.Z, cell)
         z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
-        solver, values = RidgeLoss(len(cell), Y.shape[1], self.data.distance.base), np.zeros(Y.shape)
+        solver, values = self.solver, np.zeros(Y.shape)
         others: Floats = Y[:, 0].astype(np.float64)
         groups = [np.flatnonzero(of == fold) for fold in judging]
         with suppress(ArithmeticError):  # singular in float32: nothing is known of these rows

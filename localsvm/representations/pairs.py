@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
+from localsvm.kernels._kernels import weighted_sums
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +27,8 @@ class Pairs(ABC):
         self.rows, self.columns = rows, columns
 
     @abstractmethod
-    def matrix(self) -> Dense:
-        """W."""
+    def apart(self, X: Dense) -> Floats:
+        """Sums over i and j of W_ij |x_ik - x_jk| for each feature k (d,) of rows X (n, d)."""
 
     @abstractmethod
     def times(self, Z: Dense) -> Dense:
@@ -45,9 +46,9 @@ class SymmetricPairs(Pairs):
         super().__init__(sums, sums)
         self._W = W
 
-    def matrix(self) -> Dense:
+    def apart(self, X: Dense) -> Floats:
         """See `Pairs`."""
-        return self._W
+        return weighted_sums(self._W, X)
 
     def times(self, Z: Dense) -> Dense:
         """See `Pairs`."""
@@ -65,11 +66,9 @@ class OuterPairs(Pairs):
         super().__init__(left * (kernel @ right), right * (left @ kernel))
         self._left, self._kernel, self._right = left[:, None], kernel, right[:, None]
 
-    def matrix(self) -> Dense:
+    def apart(self, X: Dense) -> Floats:
         """See `Pairs`."""
-        W = self._left * self._kernel
-        W *= self._right.T
-        return np.asarray(W)
+        return weighted_sums(self._kernel, X, self._left[:, 0], self._right[:, 0])
 
     def times(self, Z: Dense) -> Dense:
         """See `Pairs`."""

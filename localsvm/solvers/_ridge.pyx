@@ -77,27 +77,28 @@ LAPACK.potrs = routine(cython_lapack, "spotrs")
 
 
 cdef class RidgeLoss:
-    """The leave-one-out loss of n rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
+    """The leave-one-out loss of up to `most` rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
 
     With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes. Its arrays
-    serve call after call, of one thread at a time.
+    serve call after call, of one thread at a time: to make them anew would take half of the time of a call.
 
     Attributes
     ----------
     loss, ridge_slope : float, of the last call.
     """
     cdef lsvm_ridge m
+    cdef int most
     cdef object rows, kernel, arrays, base
     cdef object _slope, _sums, _a, _u, _inverse, _y
 
-    def __init__(self, int n, int outputs, base=SQUARES):
-        if n < 1 or outputs < 1:
-            raise ValueError("n and outputs must be positive")
-        size, self.base = padded(n), base
-        self.m.n, self.m.outputs, self.m.ld = n, outputs, size
-        self.kernel, self._inverse, self._slope, scaled = (aligned((n, size), np.float32) for _ in range(4))
-        self._a, self._u, au = (np.zeros((n, outputs), np.float32) for _ in range(3))
-        self._sums = np.zeros(n)
+    def __init__(self, int most, int outputs, base=SQUARES):
+        if most < 1 or outputs < 1:
+            raise ValueError("the rows and outputs must be positive")
+        size, self.base, self.most = padded(most), base, most
+        self.m.n, self.m.outputs, self.m.ld = most, outputs, size
+        self.kernel, self._inverse, self._slope, scaled = (aligned((most, size), np.float32) for _ in range(4))
+        self._a, self._u, au = (np.zeros((most, outputs), np.float32) for _ in range(3))
+        self._sums = np.zeros(most)
         self.arrays = (scaled, au)
         self.m.kernel = <const float *>address(self.kernel)
         self.m.inverse = <float *>address(self._inverse)
@@ -119,7 +120,7 @@ cdef class RidgeLoss:
     def values(self, Z, Y, w, float ridge) -> np.ndarray:
         """(n, outputs) float32 leave-one-out values; sets `loss`. Arguments and errors as in `gradient`."""
         self._call(Z, Y, w, ridge)
-        return Y - self._a / np.diagonal(self._inverse)[:, None]
+        return Y - self._a[: self.m.n] / np.diagonal(self._inverse)[: self.m.n, None]
 
     def left_out(self, groups) -> list:
         """(k, outputs) float32 values of each group of k rows of the last call, by the rows that are not of the group.
@@ -158,11 +159,11 @@ cdef class RidgeLoss:
         self._call(Z, Y, w, ridge)
         with nogil:
             lsvm_ridge_slope(&LAPACK, &self.m)
-        return self._slope[:, : self.m.n], self._sums
+        return self._slope[: self.m.n, : self.m.n], self._sums[: self.m.n]
 
     cdef _call(self, Z, Y, w, float ridge):
         cdef int status
-        if w.shape != (self.m.n,):
+        if w.shape != (Z.shape[0],):
             raise ValueError("w must have n rows")
         self.fill(Z, Y, ridge)
         w = np.ascontiguousarray(w, np.float64)
@@ -173,8 +174,9 @@ cdef class RidgeLoss:
 
     def fill(self, Z, Y, float ridge) -> None:
         """Take the kernel matrix, Y and the ridge, which is all that `left_out` needs; arguments as in `gradient`."""
-        if Z.shape[0] != self.m.n or Y.shape != (self.m.n, self.m.outputs):
-            raise ValueError("Z and Y must have n rows, Y one column an output")
+        if not 0 < Z.shape[0] <= self.most or Y.shape != (Z.shape[0], self.m.outputs):
+            raise ValueError("Z and Y must have n rows, at most as many as there is room for, Y one column an output")
+        self.m.n = Z.shape[0]
         self._y = np.ascontiguousarray(Y, np.float32)
         self.m.y, self.m.ridge = <const float *>address(self._y), ridge
         fill(Z, self.m.n, self.base, self.kernel)
