@@ -54,10 +54,10 @@ CELLS = replace(THREE, partition="voronoi", cell_size=120)
 
 
 def rows(n: int = 400, seed: int = 0, classes: int = 2) -> Dataset:
-    """Rows of five columns, of which three matter, one by its ranks alone."""
+    """Rows of five columns, of which three matter, one by its ranks alone; with classes=0 their labels are values."""
     Z = np.random.default_rng(seed).standard_normal((n, 5))
     value = Z[:, 0] * Z[:, 1] + 0.7 * Z[:, 2]
-    y = np.digitize(value, [0.0] if classes == 2 else [-0.4, 0.4]).astype(np.float64)
+    y = np.digitize(value, [0.0] if classes == 2 else [-0.4, 0.4]).astype(np.float64) if classes else value
     Z[:, 2] = np.exp(2 * Z[:, 2])
     return Dataset((Z / Z.std(axis=0)).astype(np.float32), y)
 
@@ -244,6 +244,28 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert divide(rows(), replace(THREE, repeats=2)).measured.description["members"] == description["members"][:2]  # type: ignore[index]
     alone = divide(rows(), replace(THREE, repeats=1)).measured.description
     assert alone == {name: value for name, value in description.items() if name != "members"}
+
+
+def test_values_have_two_members_where_fresh_rows_do_not_tell_two_geometries_apart() -> None:
+    values = TrainingConfig(KernelSVM(loss="least-squares"))
+    found = [divide(rows(seed=seed, classes=0), values) for seed in (0, 2)]
+    alike, apart = (each.measured.description for each in found)
+    assert alike is not None and apart is not None
+    assert [len(each.partition.cells_by_repeat) for each in found] == [2, 1] and "members" not in apart
+    members = [Geometry.named(label) for label in alike["members"]]
+    assert members[0].label == alike["name"] and choosing._kind(members[0]) != choosing._kind(members[1])
+    for other in ({"repeats": 1}, {"coverage": 0.9}, {"coarse_size": 200, "cell_size": 100}):
+        described = divide(rows(classes=0), replace(values, **other)).measured.description  # type: ignore[arg-type]
+        assert described is not None and "members" not in described, other
+
+
+@pytest.mark.whole
+def test_two_members_of_values_are_better_than_one(tmp_path: Path) -> None:
+    errors = []
+    for repeats in (1, None):
+        config = TrainingConfig(KernelSVM(loss="least-squares"), repeats=repeats)
+        errors.append(train(rows(classes=0), config, tmp_path / "m.h5", force=True).cv_error)
+    assert errors[1] < errors[0]
 
 
 @pytest.mark.whole
@@ -455,7 +477,7 @@ def test_members_are_told(files: tuple[Path, Path]) -> None:
 def test_files_with_several_metrics_are_given_to_no_other_run(files: tuple[Path, Path]) -> None:
     data, model = map(str, files)
     assert CliRunner().invoke(lsvm, ["train", "-q", "--repeats", "3", data, model]).exit_code == 0
-    with pytest.raises(ModelError, match="without --repeats"):
+    with pytest.raises(ModelError, match="with --repeats 1"):
         read_given(model)
     picture = ["plot", model, model + ".png"]
     for command in (["train", "--metric-file", model, data, model + "2"], picture):

@@ -99,7 +99,7 @@ def stratified_folds(strata: Floats, rng: np.random.Generator, mates: Mates | No
 
 def choose(
     views: Mapping[bool, MetricRows], folds: NDArray[np.int64], options: Options, plan: LearningPlan, seed: int,
-    threads: Threads, mates: Mates | None = None, members: int = 1,
+    threads: Threads, mates: Mates | None = None, members: int = 1, alike: bool = False,
 ) -> tuple[Choice, dict[str, Course]]:  # fmt: skip
     """Choose among geometries; where not every fold has rows, the first one is the choice.
 
@@ -114,6 +114,7 @@ def choose(
     threads : of no influence on the result.
     mates : of the (m,) rows, which stay together; None where none do.
     members : geometries that are wanted at most.
+    alike : of these only such as the folds do not tell from the best one; else all that are better than the first.
     """
     first = options.plain[0]
     if len(np.unique(folds)) < FOLDS:
@@ -131,8 +132,12 @@ def choose(
     hopeful = trial.hopeful(tried)
     trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    others = trial.others(first, ordered[:members]) if members > 1 else []
+    others = []
+    if members > 1:
+        others = trial.alike(best, hopeful) if alike else trial.others(first, ordered[:members])
     choice = trial.tested(first, best, len({*learned, *tried}), mates)
+    if alike and choice.geometry == first:
+        others = []
     several = [choice.geometry, *(each for each in others if _kind(each) != _kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
     return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}
@@ -182,6 +187,10 @@ class _Trial:
         some = [min(of_kind, key=lambda each: self._mean(each, FIRST)[0]) for of_kind in kinds.values()]
         self.add([first, *some], SECOND)
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
+
+    def alike(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Geometries whose loss is within a standard error of that of the best, the smallest loss first."""
+        return [each for each in self.ordered(candidates) if self._above(each, best) <= 1.0]
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""

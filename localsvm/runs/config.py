@@ -34,6 +34,7 @@ from localsvm.targets.regression import Regression
 EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
+ALIKE_REPEATS = 2  # of values, where the choice does not tell as many geometries apart; intervals would be too wide
 MOST_ROWS = 1 << 40
 LARGEST_VALUE = 1e100  # to predict, and of 1 over the deviation
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
@@ -79,7 +80,7 @@ class TrainingConfig:
         made of probabilities.
     seed : of everything random, from 0, of up to 1000 digits.
     repeats : partitions by different seeds, and of different geometries where these are chosen, which answer together;
-        None for what the effort does.
+        None for what the effort does, or for as many as there are geometries.
     zero_based : indices of data files start at 0.
     force_classes : labels are classes, however little they look like it.
     coarse_size : rows of the coarse cells that are divided into cells, at least cell_size; None to divide at once.
@@ -269,9 +270,11 @@ class TrainingConfig:
 
     @property
     def times(self) -> int:
-        """How often the rows are divided, at most: where repeats are not given, one cell of one geometry has none."""
-        usual = HIGH_REPEATS if self.effort == "high" and self.metric_name == AUTO else 1
-        return self.repeats or usual
+        """How often the rows are divided, at most: where repeats are not given, one geometry may have none."""
+        if self.repeats or self.metric_name != AUTO:
+            return self.repeats or 1
+        usual = ALIKE_REPEATS if self.of_values and self.coverage is None else 1
+        return HIGH_REPEATS if self.effort == "high" else usual
 
     @property
     def most_rows(self) -> int:
@@ -284,7 +287,9 @@ class TrainingConfig:
         times = HIGH_TIMES if self.effort == "high" else 1.0
         usual = int(times * self.method.default_cell_size(int(rows / times)))
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
-        return replace(self, cell_size=size, metric=self.metric_name, repeats=self.times, effort="normal")
+        known = self.repeats or self.effort == "high" or self.times == 1
+        repeats = self.times if known else None  # those of the geometries that are chosen
+        return replace(self, cell_size=size, metric=self.metric_name, repeats=repeats, effort="normal")
 
     @property
     def undivided(self) -> bool:

@@ -169,7 +169,7 @@ def two_columns(path: Path, far: float = 0.0) -> np.ndarray:
     return X
 
 
-VALUES = ("--label", "rent", "--loss", "least-squares", *POINT)
+VALUES = ("--label", "rent", "--loss", "least-squares", "--repeats", 1, *POINT)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e7])

@@ -100,7 +100,7 @@ def shown(path: str | Path) -> Iterator[Shown]:
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
     if file.metric is not None and file.metric[0] == JOINT:
-        raise ModelError(f"{path}: several metrics, of members; a picture is of one: train without {opt.repeats}")
+        raise ModelError(f"{path}: several metrics, of members; a picture is of one: train with {opt.repeats(1)}")
     learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
     if file.kind != MODEL or (file.metric is None and not learned_by_method):
         yield _of_given(read_given(path))

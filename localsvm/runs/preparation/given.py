@@ -97,7 +97,7 @@ def read_given(path: str | Path) -> Given:
         if file.metric is None:
             raise ModelError(f"{path}: no metric in this file{_why_none(file)}")
         if file.metric[0] == JOINT:
-            raise ModelError(f"{path}: several metrics, of members; train without {opt.repeats} for a file of one")
+            raise ModelError(f"{path}: several metrics, of members; train with {opt.repeats(1)} for a file of one")
         features, options = _options_of(file)
         columns = KeptColumns.from_state(file.columns, features, file.config.get("width"), dense=True)
         chain = stored_chain(columns, file)

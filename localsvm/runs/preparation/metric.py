@@ -297,7 +297,8 @@ class _Learning:
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
-        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, config.times)
+        wanted, alike = config.times, config.repeats is None
+        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, wanted, alike)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
         ranks = self.ranks if any(each.ranks for each in geometries) else None

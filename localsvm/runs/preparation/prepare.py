@@ -173,7 +173,9 @@ class _Preparing:
         config = replace(config, views="none" if chain.ranks is None else "ranks")
         if not members.several:
             config = replace(config, method=config.method.measuring(members.distance(0)))
-        if config.metric_name == AUTO and not members.several and _one_cell(config, head.rows):
+        if config.repeats is None:
+            config = replace(config, repeats=len(members.distances))
+        elif config.metric_name == AUTO and not members.several and _one_cell(config, head.rows):
             config = self._alone(config)
         cells = self._divided(config, head, chain, found, members)
         return PreparedRun(
@@ -210,7 +212,9 @@ class _Preparing:
         if self._file is None:
             config = with_coarse_size(config, head.rows, head.row_values)
         coarse = config.coarse_size is not None or self._shuffled(config, head.rows)
-        if not coarse:
+        if coarse:
+            config = replace(config, repeats=config.repeats or 1)
+        else:
             self._engine = self._engine.in_memory()
         self._demand = Demand(self._engine, config, self._threads)
         if head.left_out and self._file is None:
