@@ -45,8 +45,9 @@ class Search:
     once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
     this setting first, then neighbours of the best one of each choice, and of each setting three costs from that of
     `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
-    is `short` a neighbour has the best cost so far and the one below scored first, and is left if both are worse than
-    the best point. What is scored depends on held-out errors alone.
+    is `short` the neighbour below is scored only where the one above is not better, as few rows, which say where to
+    begin, want smaller gammas than all. A neighbour has the best cost so far and the one below scored first, and is
+    left if both are worse than the best point. What is scored depends on held-out errors alone.
 
     Attributes
     ----------
@@ -87,7 +88,8 @@ class Search:
         if self.begin is None:
             bests = [int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))]
         near = sorted({g for best in bests for g in (best - 1, best + 1)})
-        return tuple(g for g in near if 0 <= g < n and unscored[g])
+        found = tuple(g for g in near if 0 <= g < n and unscored[g])
+        return found[-1:] if self.short else found
 
     def after(self, loss: NDArray[np.float64]) -> Search:
         """The search after rounds that have scored these points (settings, costs), nan where unscored."""
