@@ -259,6 +259,15 @@ def test_values_have_two_members_where_fresh_rows_do_not_tell_two_geometries_apa
         assert described is not None and "members" not in described, other
 
 
+def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
+    """A run that is resumed has the same options: without --repeats there is one geometry, or there are two alike."""
+    values = TrainingConfig(KernelSVM(loss="least-squares"))
+    assert values.times == 2 and values.as_dict()["repeats"] is None and values.for_rows(100).repeats is None
+    for known in ({"repeats": 2}, {"metric": "none"}, {"effort": "low", "metric": "auto"}, {"coverage": 0.9}):
+        config = replace(values, **known)  # type: ignore[arg-type]
+        assert config.as_dict()["repeats"] == config.for_rows(100).repeats == config.times == known.get("repeats", 1)
+
+
 @pytest.mark.whole
 def test_two_members_of_values_are_better_than_one(tmp_path: Path) -> None:
     errors = []

@@ -37,6 +37,7 @@ SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric 
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 FURTHER_TIMES = 2.0  # the same for a metric that near samples have taught already
+MATRICES = 4  # kernels, factors, inverses and slopes of a sample; of values there are three
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
@@ -220,10 +221,10 @@ def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, 
     It holds kernel matrices and rows of a sample, the rows of a pool and what becomes of them while the pool before is
     still there, and, with `matrix`, the arrays of a matrix and of Adam. values : whether it is for values.
     """
-    size, matrices, for_one = _sample_size(rows, sample), 7 if values else 4, ValueLoss.rows_for_one if values else 1
+    size, for_one = _sample_size(rows, sample), ValueLoss.rows_for_one if values else 1
     pool = _pool_size(rows, for_one * size, columns) if rows >= NEAR_FROM else 0
     learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
-    return 4 * matrices * size * size + learned + 4 * columns * max(4 * for_one * size + pool, 4 * pool)
+    return 4 * MATRICES * size * size + learned + 4 * columns * max(4 * for_one * size + pool, 4 * pool)
 
 
 def _sample_size(rows: int, most: int) -> int:

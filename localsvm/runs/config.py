@@ -273,8 +273,13 @@ class TrainingConfig:
         """How often the rows are divided, at most: where repeats are not given, one geometry may have none."""
         if self.repeats or self.metric_name != AUTO:
             return self.repeats or 1
-        usual = ALIKE_REPEATS if self.of_values and self.coverage is None else 1
+        usual = ALIKE_REPEATS if self.of_values and self.coverage is None and self.effort != "low" else 1
         return HIGH_REPEATS if self.effort == "high" else usual
+
+    @property
+    def known_repeats(self) -> int | None:
+        """How often the rows are divided; None where the choice of the geometry says it."""
+        return self.times if self.repeats or self.effort == "high" or self.times == 1 else None
 
     @property
     def most_rows(self) -> int:
@@ -287,9 +292,7 @@ class TrainingConfig:
         times = HIGH_TIMES if self.effort == "high" else 1.0
         usual = int(times * self.method.default_cell_size(int(rows / times)))
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
-        known = self.repeats or self.effort == "high" or self.times == 1
-        repeats = self.times if known else None  # those of the geometries that are chosen
-        return replace(self, cell_size=size, metric=self.metric_name, repeats=repeats, effort="normal")
+        return replace(self, cell_size=size, metric=self.metric_name, repeats=self.known_repeats, effort="normal")
 
     @property
     def undivided(self) -> bool:
@@ -358,7 +361,7 @@ class TrainingConfig:
         left_out |= {"views"} if self.views == "none" else set()
         left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
         left_out |= {"effort"} if self.effort == "normal" else set()
-        decided = {"method": method, "metric": self.metric_name, "repeats": self.times}
+        decided = {"method": method, "metric": self.metric_name, "repeats": self.known_repeats}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
 
     def target(self, observed: Observed) -> Target:

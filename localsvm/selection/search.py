@@ -104,7 +104,7 @@ class Search:
             return self
         now, seen = self, np.full(loss.shape, np.nan)
         while settings := now.next_settings(seen, bests=[] if now.best is None else [_lowest(seen)[0]]):
-            if setting in settings:
+            if setting in settings or np.isnan(loss[list(settings)]).all():  # where ties decided, the way may differ
                 break
             seen[list(settings)] = loss[list(settings)]
             now = self.after(seen)

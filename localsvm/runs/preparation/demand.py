@@ -86,8 +86,11 @@ class Demand:
         memory.room("learning the metric", needs[count], f"{MORE}, or {opt.metric('none')}", scratch=False)
         return count
 
-    def mapping(self, columns: int) -> None:
-        """Check mapping the rows onto so many columns: dense ones as wide as before stay in place."""
+    def mapping(self, columns: int, several: bool = False) -> None:
+        """Check mapping the rows onto so many columns: dense ones as wide as before stay in place.
+
+        several : whether these are columns of several geometries.
+        """
         if self._memory is not None:
             X: Any = self._memory.data.X
             if isinstance(X, np.ndarray):
@@ -96,7 +99,8 @@ class Demand:
                 copies = columns // max(1, X.shape[1])  # of members
                 # of each the weights of its entries, and the products
                 needed = 2 * X.data.nbytes if copies < 2 else copies * (X.data.nbytes + size_of(X))
-            self._memory.room("mapping the rows by the metric", needed)
+            remedy = f"{self._memory.remedy}, or {opt.repeats(1)}" if several else ""
+            self._memory.room("mapping the rows by the metric", needed, remedy)
 
     def division(self) -> None:
         """Check dividing the rows into cells, and copying them in their order into memory that workers share."""

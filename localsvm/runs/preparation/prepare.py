@@ -319,7 +319,7 @@ class _Preparing:
             chain = replace(chain, ranks=measured.ranks, metric=measured.metric)
             if chain.metric is not None or chain.ranks is not None:
                 if measured.from_file or chain.ranks is not None or measured.members is not None:
-                    self._demand.mapping(chain.mapped_columns)
+                    self._demand.mapping(chain.mapped_columns, measured.members is not None)
                 self._engine.through(partial(chain.mapped, in_place=True))
         return chain, measured
 
