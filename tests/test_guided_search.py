@@ -15,7 +15,7 @@ from value_cells import cell_of_values, examples, noisy
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.methods import grids
-from localsvm.methods.grids import LEAST_GUIDE, MOST_GUIDE, THINNED, Grid, guide_step
+from localsvm.methods.grids import LEAST_FURTHER, LEAST_GUIDE, MOST_GUIDE, THINNED, Grid, guide_step
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
@@ -49,6 +49,7 @@ def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
 def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of a part guides the search of the part."""
     monkeypatch.setattr(grids, "LEAST_GUIDE", 40)
+    monkeypatch.setattr(grids, "LEAST_FURTHER", 40)
     method = KernelSVM(loss=loss)
     of = selection(700, method)
     part = CellSelection(method, of.cell.thinned(THINNED), of.grid)
@@ -113,6 +114,7 @@ def test_classes_and_several_epsilons_have_no_guide() -> None:
 def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
     assert [guide_step(n) for n in (1, ROWS - 1, ROWS, THINNED * MOST_GUIDE)] == [0, 0, THINNED, THINNED]
     assert guide_step(THINNED * MOST_GUIDE + 1) == THINNED + 1
+    assert [guide_step(n, further=True) for n in (ROWS, THINNED * LEAST_FURTHER)] == [0, THINNED]
     assert guide_step(1_000_000) == 1_000_000 // MOST_GUIDE
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 
 SIZE, MOST_VALUES = 10, 64  # points an axis
-LEAST_GUIDE, MOST_GUIDE, THINNED = 400, 5000, 4  # rows of a part that guides a search; and one of so many at most
+LEAST_GUIDE, MOST_GUIDE, THINNED = 250, 5000, 4  # rows of a part that guides a search; and one of so many at most
+LEAST_FURTHER = 400  # rows of a part of a part that guides the search of this: with fewer, its way was often longer
 LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
 GAUSSIAN_ENDS, MANHATTAN_ENDS = (5.0, 0.2), (20.0, 0.5)  # of the default widths, before n and d move them
@@ -74,9 +75,13 @@ class Grid:
         return np.asarray(self.costs or (np.nan,), dtype=np.float64)
 
 
-def guide_step(rows: int) -> int:
-    """One of so many rows is in the part that guides the search of a cell; 0 where the cell is too small for that."""
-    return max(THINNED, -(-rows // MOST_GUIDE)) if rows >= THINNED * LEAST_GUIDE else 0
+def guide_step(rows: int, further: bool = False) -> int:
+    """One of so many rows is in the part that guides the search of a cell; 0 where the cell is too small for that.
+
+    further : whether the rows are themselves a part that guides one.
+    """
+    least = LEAST_FURTHER if further else LEAST_GUIDE
+    return max(THINNED, -(-rows // MOST_GUIDE)) if rows >= THINNED * least else 0
 
 
 def default_widths(

@@ -218,17 +218,19 @@ class CellSelection:
         """Cross-validate the grid: all rounds of the search."""
         return finish(self.steps(search))
 
-    def guided(self, search: Search) -> Search:
+    def guided(self, search: Search, further: bool = False) -> Search:
         """The search, or for a grid that is guided one that begins where that of a part of the rows ends.
 
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
         near. Most points are scored by the smallest part, where this takes next to no time.
+
+        further : whether the cell is itself a part that guides a search.
         """
-        step = search.guide_step(self.grid, len(self.cell.y))
+        step = search.guide_step(self.grid, len(self.cell.y), further)
         if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        found = part.search(replace(part.guided(search), short=False))
+        found = part.search(replace(part.guided(search, further=True), short=False))
         begin = Begin(found.best.setting, found.best.cost, tuple(pick.best.loss for pick in found.picks))
         return replace(search, begin=begin, short=self.cell.target.choices == 1)
 

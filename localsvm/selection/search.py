@@ -110,9 +110,12 @@ class Search:
             now = self.after(seen)
         return now
 
-    def guide_step(self, grid: Grid, rows: int) -> int:
-        """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does."""
-        return guide_step(rows) if self.kind == "adaptive" and grid.guided else 0
+    def guide_step(self, grid: Grid, rows: int, further: bool = False) -> int:
+        """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does.
+
+        further : whether the cell is such a part itself.
+        """
+        return guide_step(rows, further) if self.kind == "adaptive" and grid.guided else 0
 
     def expected(self, grid: Grid, rows: int) -> int:
         """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""
