@@ -120,12 +120,7 @@ def choose(
     if len(np.unique(folds)) < FOLDS:
         return replace(NONE_TRIED, name=first.label), {}
     trial = _Trial(views, folds, plan, seed, threads)
-    learned = [each._replace(form="diag") for each in options.plain]
-    trial.add([first, *learned], FIRST)
-    if options.matrix:
-        full = [each._replace(form="full") for each in learned if each.distance == "euclidean"]
-        trial.add(full, FIRST)
-        learned += full
+    learned = trial.learned(options)
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
     trial.add(tried, FIRST)
@@ -163,6 +158,15 @@ class _Trial:
         self._starts: dict[tuple[Geometry, int], Course] = {}
         self._steps: dict[Geometry, Step] = {}
         self._results: dict[Geometry, dict[int, Floats]] = {}  # of each fold (2, rows)
+
+    def learned(self, options: Options) -> list[Geometry]:
+        """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one."""
+        weights = [each._replace(form="diag") for each in options.plain]
+        self.add([options.plain[0], *weights], FIRST)
+        matrices = [each._replace(form="full") for each in weights if each.distance == "euclidean"]
+        matrices = matrices if options.matrix else []
+        self.add(matrices, FIRST)
+        return weights + matrices
 
     def add(self, candidates: Iterable[Geometry], folds: Sequence[int]) -> None:
         """Judge candidates by some folds."""
