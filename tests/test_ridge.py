@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localsvm.kernels import SQUARES, SUMS
-from localsvm.representations.pairs import OuterPairs, SymmetricPairs
+from localsvm.representations.pair_slopes import OuterSlopes, SymmetricSlopes
 from localsvm.solvers._ridge import HeldOut, RidgeLoss
 
 RIDGE = 0.3
@@ -153,8 +153,8 @@ def test_pairs_give_the_products_of_their_matrix() -> None:
     Z, left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((7, 2), 7, 3))
     W = rng.standard_normal((7, 7)).astype(np.float32)
     W += W.T
-    outer = OuterPairs(left, W[:, :3], right)
-    for pairs, expected in ((SymmetricPairs(W, W.sum(axis=1)), W), (outer, left[:, None] * W[:, :3] * right)):
+    outer = OuterSlopes(left, W[:, :3], right)
+    for pairs, expected in ((SymmetricSlopes(W, W.sum(axis=1)), W), (outer, left[:, None] * W[:, :3] * right)):
         t = expected.shape[1]
         assert_allclose(pairs.rows, expected.sum(axis=1), rtol=1e-4)
         assert_allclose(pairs.columns, expected.sum(axis=0), rtol=1e-4)

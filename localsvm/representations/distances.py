@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
 from localsvm.kernels import SQUARES, SUMS
-from localsvm.representations.pairs import Pairs
+from localsvm.representations.pair_slopes import PairSlopes
 
 Floats = NDArray[np.float64]
 PAIRS = 8  # shifts of a sample against itself, whose pairs of rows say how far two rows are apart
@@ -43,7 +43,7 @@ class Distance(ABC):
         """The map of some parameters."""
 
     @abstractmethod
-    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
+    def slope(self, X: Dense, L: Dense, pairs: PairSlopes) -> Floats:
         """Derivative of a loss by the map L, float64 of its shape, from those by the kernel of the rows X (n, d)."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Euclidean(Distance):
         """The parameters themselves."""
         return values
 
-    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
+    def slope(self, X: Dense, L: Dense, pairs: PairSlopes) -> Floats:
         """With Z the mapped rows: -2 X' (diag(sums of W's rows and columns) Z - W Z - W' Z), its diagonal for weights.
 
         On the diagonal W and W' give the same.
@@ -132,7 +132,7 @@ class Manhattan(Distance):
         """Weights: squares of the parameters."""
         return np.square(values)
 
-    def slope(self, X: Dense, L: Dense, pairs: Pairs) -> Floats:
+    def slope(self, X: Dense, L: Dense, pairs: PairSlopes) -> Floats:
         """-sum_ik W_ik |x_ij - x_kj| for each feature j."""
         return -pairs.apart(X)
 

@@ -71,11 +71,15 @@ class Options:
     distances, views : whether rows have ranks; the first of each is of the geometry that stays unless another is
         better.
     matrix : whether a full metric is tried for the Euclidean distance.
+    members : geometries that are wanted at most.
+    alike : of these only such as the folds do not tell from the best one; else all that are better than the first.
     """
 
     distances: tuple[str, ...] = ("euclidean",)
     views: tuple[bool, ...] = (False,)
     matrix: bool = True
+    members: int = 1
+    alike: bool = False
 
     @property
     def plain(self) -> list[Geometry]:
@@ -99,7 +103,7 @@ def stratified_folds(strata: Floats, rng: np.random.Generator, mates: Mates | No
 
 def choose(
     views: Mapping[bool, MetricRows], folds: NDArray[np.int64], options: Options, plan: LearningPlan, seed: int,
-    threads: Threads, mates: Mates | None = None, members: int = 1, alike: bool = False,
+    threads: Threads, mates: Mates | None = None,
 ) -> tuple[Choice, dict[str, Course]]:  # fmt: skip
     """Choose among geometries; where not every fold has rows, the first one is the choice.
 
@@ -113,10 +117,8 @@ def choose(
     plan : what is learned.
     threads : of no influence on the result.
     mates : of the (m,) rows, which stay together; None where none do.
-    members : geometries that are wanted at most.
-    alike : of these only such as the folds do not tell from the best one; else all that are better than the first.
     """
-    first = options.plain[0]
+    first, members = options.plain[0], options.members
     if len(np.unique(folds)) < FOLDS:
         return replace(NONE_TRIED, name=first.label), {}
     trial = _Trial(views, folds, plan, seed, threads)
@@ -129,9 +131,9 @@ def choose(
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.alike(best, hopeful) if alike else trial.others(first, ordered[:members])
+        others = trial.alike(best, hopeful) if options.alike else trial.others(first, ordered[:members])
     choice = trial.tested(first, best, len({*learned, *tried}), mates)
-    if alike and choice.geometry == first:
+    if options.alike and choice.geometry == first:
         others = []
     several = [choice.geometry, *(each for each in others if _kind(each) != _kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()

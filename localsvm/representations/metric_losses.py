@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
-from localsvm.representations.pairs import OuterPairs, Pairs, SymmetricPairs
+from localsvm.representations.pair_slopes import OuterSlopes, PairSlopes, SymmetricSlopes
 from localsvm.solvers._ridge import HeldOut, RidgeLoss
 from localsvm.solvers.pinball import pinball_slope
 
@@ -34,7 +34,7 @@ class MetricLoss(ABC):
     rows_for_one: ClassVar[int]
 
     @abstractmethod
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
         """The derivatives by the kernel's logarithms, and by the ridge; those before may be written over.
 
         Raises ArithmeticError where the kernel matrix has no inverse in float32.
@@ -53,10 +53,10 @@ class ClassLoss(MetricLoss):
     def __init__(self, n: int, problems: int, base: str) -> None:
         self._solver = RidgeLoss(n, problems, base)
 
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
         """See `MetricLoss`."""
         W, sums = self._solver.gradient(Z, Y, weight / (weight.sum() or 1.0), ridge)
-        return SymmetricPairs(W, sums), self._solver.ridge_slope
+        return SymmetricSlopes(W, sums), self._solver.ridge_slope
 
 
 class ValueLoss(MetricLoss):
@@ -72,7 +72,7 @@ class ValueLoss(MetricLoss):
         self._trained, self._levels = n // 2, levels
         self._solver = HeldOut(n, self._trained, base)
 
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[Pairs, float]:
+    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
         """See `MetricLoss`."""
         t = self._trained
         share = weight[t:] / (weight[t:].sum() or 1.0)
@@ -81,5 +81,5 @@ class ValueLoss(MetricLoss):
             by_residual = pinball_slope(left, share, self._levels)
         else:
             by_residual = 2.0 * share * np.clip(left, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
-        pairs = OuterPairs(*self._solver.slope((-by_residual).astype(np.float32)))
+        pairs = OuterSlopes(*self._solver.slope((-by_residual).astype(np.float32)))
         return pairs, self._solver.ridge_slope

@@ -297,8 +297,7 @@ class _Learning:
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
-        wanted, alike = config.times, config.repeats is None
-        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates, wanted, alike)
+        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
         ranks = self.ranks if any(each.ranks for each in geometries) else None
@@ -348,7 +347,8 @@ def _options(config: TrainingConfig, dense: bool, features: int, ranked: bool) -
     """The geometries that auto tries for rows of so many columns. ranked : whether these can have ranks."""
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
-    return Options(distances, views, dense and features <= MATRIX_FEATURES and "euclidean" in distances)
+    matrix = dense and features <= MATRIX_FEATURES and "euclidean" in distances
+    return Options(distances, views, matrix, config.times, config.known_repeats is None)
 
 
 def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> MetricRows:

@@ -13,7 +13,7 @@ from localsvm.kernels._kernels import weighted_sums
 Floats = NDArray[np.float64]
 
 
-class Pairs(ABC):
+class PairSlopes(ABC):
     """The derivatives W (n, t) float32 of a loss by the logarithms of the kernel of n rows with the first t of them.
 
     A pair of the first t rows has two places in W: its derivative is their sum.
@@ -36,10 +36,10 @@ class Pairs(ABC):
 
     @abstractmethod
     def both(self, Z: Dense) -> Dense:
-        """The same (n, r), and added to its first t rows W' times Z."""
+        """What `times` gives, with W' times Z added to its first t rows."""
 
 
-class SymmetricPairs(Pairs):
+class SymmetricSlopes(PairSlopes):
     """W (n, n) itself, where it is symmetric, and its sums (n,)."""
 
     def __init__(self, W: Dense, sums: Floats) -> None:
@@ -47,19 +47,19 @@ class SymmetricPairs(Pairs):
         self._W = W
 
     def apart(self, X: Dense) -> Floats:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         return weighted_sums(self._W, X)
 
     def times(self, Z: Dense) -> Dense:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         return np.asarray(self._W @ Z)
 
     def both(self, Z: Dense) -> Dense:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         return np.float32(2.0) * self.times(Z)
 
 
-class OuterPairs(Pairs):
+class OuterSlopes(PairSlopes):
     """W_ij = left_i kernel_ij right_j, where the derivative by the kernel has rank one; all float32."""
 
     def __init__(self, left: Dense, kernel: Dense, right: Dense) -> None:
@@ -67,15 +67,15 @@ class OuterPairs(Pairs):
         self._left, self._kernel, self._right = left[:, None], kernel, right[:, None]
 
     def apart(self, X: Dense) -> Floats:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         return weighted_sums(self._kernel, X, self._left[:, 0], self._right[:, 0])
 
     def times(self, Z: Dense) -> Dense:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         return np.asarray(self._left * (self._kernel @ (self._right * Z[: len(self._right)])))
 
     def both(self, Z: Dense) -> Dense:
-        """See `Pairs`."""
+        """See `PairSlopes`."""
         out = self.times(Z)
         out[: len(self._right)] += self._right * (self._kernel.T @ (self._left * Z))
         return out
