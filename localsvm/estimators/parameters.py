@@ -371,7 +371,7 @@ def fields_of(method: type[Method], kind: Kind) -> tuple[Field[Any], ...]:
     if kind.of_values:
         return every
     choices = next((item.metadata["choices"] for item in every if item.name == "loss"), ())
-    left_out = {"quantile", "epsilon"} | ({"loss"} if len(set(choices) - set(LOSSES)) < 2 else set())
+    left_out = {"quantile", "epsilon", "trend"} | ({"loss"} if len(set(choices) - set(LOSSES)) < 2 else set())
     return tuple(item for item in every if item.name not in left_out)
 
 

@@ -106,9 +106,6 @@ class System(ABC):
         """The solutions to keep, for jobs of one cost each.
 
         By default fold models are kept as they are, and what has no start is solved from nothing.
-
-        Parameters
-        ----------
         starts : for each job what `start` or `whole_start` gave, None without cross-validation.
         """
         return [
@@ -205,6 +202,10 @@ class Method(ABC):
 
     def measuring(self, distance: str) -> Self:
         """The method, with the distance settled, of those that it may measure by."""
+        return self
+
+    def seeing(self, columns: int) -> Self:
+        """The method with what depends on the number of columns of its rows settled."""
         return self
 
     @property

@@ -94,6 +94,15 @@ def epsilon_option() -> Any:
     return option((), "-p", "--epsilon", help=text, shown="a tenth of the deviation of the values", unsaid=True)
 
 
+def trend_option(*choices: str) -> Any:
+    """The option --trend of kernel methods of values, which have some of the choices; the first one is the default."""
+    text = (
+        "What a model of values has beside its kernel, and goes on with where no row is near. linear: a slope, by "
+        "ridge regression of each cell's rows; constant: none; auto: linear, for up to 256 columns."
+    )
+    return option(choices[0], "--trend", help=text, choices=choices, unsaid=True)
+
+
 def tolerance_option(default: float) -> Any:
     """The option -e, whose default is the method's own."""
     text = (

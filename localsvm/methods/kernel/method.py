@@ -110,7 +110,7 @@ class KernelMethod(Method):
         from localsvm.methods.kernel.systems.expansion import pack_models, report_of
 
         models = [fit.solution for fit in fits if fit.solution is not None]
-        return Fitted(pack_models(cell.X, cell.Y, models), report_of(models, cell))
+        return Fitted(pack_models(cell.X, cell.Y, models, sloped=self.sloped), report_of(models, cell))
 
     def predictor(self, state: State, target: Target, n_features: int) -> Predictor:
         """Decision functions of a saved cell."""
@@ -128,7 +128,7 @@ class KernelMethod(Method):
         """Arrays of an expansion."""
         from localsvm.methods.kernel.systems.expansion import expansion_pieces
 
-        return expansion_pieces(dense)
+        return expansion_pieces(dense, sloped=self.sloped)
 
     def memory(self, size: CellSize) -> int:
         """Bytes of the kernel, what is copied of it for a problem of some rows, the rows, paths and votes.
@@ -167,6 +167,11 @@ class KernelMethod(Method):
     @property
     def by_gradients(self) -> bool:
         """True where conjugate gradients solve the problems, in float32: least squares."""
+        return False
+
+    @property
+    def sloped(self) -> bool:
+        """True where models have a linear trend beside the kernel."""
         return False
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.kernel.value_options import ValueOptions
-from localsvm.methods.option import option
+from localsvm.methods.option import option, trend_option
 
 if TYPE_CHECKING:
     from localsvm.methods.cell import Cell
@@ -31,6 +31,7 @@ class GlobalSVM(ValueOptions):
     offset: bool = option(
         True, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )
+    trend: str = trend_option("constant", "linear")
 
     def default_select(self, n_classes: int) -> str:
         """Choice of one model on all rows, as LIBSVM has it."""

@@ -1,23 +1,27 @@
 """The options of kernel methods that predict values, too: the loss, its levels and its epsilon.
 
-For each level: min_f 1/2 |f|^2 + C sum_i w_i L(y_i - c, f(x_i)) over the RKHS of the kernel, for the losses of
-localsvm/targets/losses.py; c is the best constant. See localsvm/methods/kernel/systems/values.py.
+For each level: min_f 1/2 |f|^2 + C sum_i w_i L(y_i - c - w . x_i, f(x_i)) over the RKHS of the kernel, for the losses
+of localsvm/targets/losses.py; w is the slope of the trend, c the best constant. See
+localsvm/methods/kernel/systems/values.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from localsvm.errors import OptionError
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import Grid, guide_step
 from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
+from localsvm.methods.option import trend_option
 from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
 from localsvm.targets.loss_names import LEAST_SQUARES, LOSSES
 
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
+AUTO, LINEAR, CONSTANT = "auto", "linear", "constant"  # trends
+MOST_COLUMNS = 256  # with more, auto leaves the trend out: it would take much of the time of training
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,33 @@ class ValueOptions(ValueLosses, KernelMethod):
 
     takes_factors: ClassVar[bool] = True
 
+    trend: str = trend_option(AUTO, LINEAR, CONSTANT)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_loss()
+        if self.trend == LINEAR and not (self.loss in LOSSES and self.kernel_of(1.0).uses_distances):
+            raise OptionError(
+                f"{opt.trend(LINEAR)} is for losses of values, as {opt.loss(LEAST_SQUARES)}, and kernels of distances; "
+                f"leave it out"
+            )
         default = next(field.default for field in fields(self) if field.name == "offset")
         if self.loss in LOSSES and self.offset and not default:
             raise OptionError(
                 f"{opt.offset(True)} is for classes: the models of values have a constant anyway; leave it out"
             )
+
+    def seeing(self, columns: int) -> Self:
+        """The method with the trend settled: linear for values, unless rows are wide; see `Method`."""
+        if self.trend != AUTO or self.loss not in LOSSES:
+            return self
+        linear = columns <= MOST_COLUMNS and self.kernel_of(1.0).uses_distances
+        return replace(self, trend=LINEAR if linear else CONSTANT)
+
+    @property
+    def sloped(self) -> bool:
+        """True where there is a linear trend; `seeing` has settled it."""
+        return self.trend == LINEAR
 
     @property
     def further(self) -> tuple[int, int]:
@@ -57,8 +80,12 @@ class ValueOptions(ValueLosses, KernelMethod):
 
     def memory(self, size: CellSize) -> int:
         """Bytes of the kernel and what is made of it, and for values those of the rows that guide the search."""
+        from localsvm.methods.kernel.systems.trend import trend_bytes
+
         step = guide_step(size.rows) if self.value_losses else 0
-        return super().memory(size) + (super().memory(replace(size, rows=-(-size.rows // step))) if step else 0)
+        part = super().memory(replace(size, rows=-(-size.rows // step))) if step else 0
+        trend = trend_bytes(size.rows, size.features, size.folds) * (1 + bool(step)) if self.sloped else 0
+        return super().memory(size) + part + trend
 
     def check(self, size: CellSize) -> None:
         """Refuse cells whose kernel matrix is not held for SMO."""

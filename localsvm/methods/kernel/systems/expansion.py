@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples, within_reach
-from localsvm.kernels import SQUARES, SUMS, Kernel
-from localsvm.kernels._kernels import Expansion
+from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
+from localsvm.kernels._kernels import Expansion, Panels, aligned, padded
 from localsvm.kernels.entries import base_of, few_entries
 from localsvm.kernels.gram import active_columns, centre_of, columns_of, transform_double
 from localsvm.methods.base import State
@@ -30,7 +30,7 @@ BLOCK_FLOATS = 1 << 22  # rows are evaluated in blocks of about this many floats
 class KernelModel:
     """One solution: f(x) = sum_j coef_j kernel(x, x_rows[j]) + bias, of a binary problem and a fold (-1: all rows).
 
-    gap is the duality gap over the sum of the rows' costs.
+    gap is the duality gap over the sum of the rows' costs. Where there is a slope (d,), slope . x is added.
     """
 
     problem: int
@@ -41,14 +41,17 @@ class KernelModel:
     report: DualReport
     rows: NDArray[np.int64]
     coef: NDArray[np.float64]
+    slope: NDArray[np.float64] | None = None
 
 
 def pack_models(
-    X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel], clusters: NDArray[np.int32] | None = None
-) -> State:
+    X: Examples, Y: NDArray[np.float64], models: Sequence[KernelModel], clusters: NDArray[np.int32] | None = None,
+    sloped: bool = False,
+) -> State:  # fmt: skip
     """The arrays that docs/model-format.md lists: the union of the support vectors, a table of models, coefficients.
 
     clusters (n,): what each row belongs to, where that is to be kept of the support vectors.
+    sloped: whether models have a slope.
     """
     union = np.unique(np.concatenate([m.rows for m in models] or [np.empty(0, np.int64)])).astype(np.int64)
     union = union[np.lexsort(Y[union].T)]  # rows of one class together: a pair of classes then uses few panels
@@ -71,6 +74,8 @@ def pack_models(
         "coef": (np.concatenate([m.coef for m in models] or [np.empty(0)]), np.float64),
     }
     state.update({name: np.asarray(values, dtype=dtype) for name, (values, dtype) in columns.items()})
+    if sloped:
+        state["model_slope"] = np.reshape([m.slope for m in models if m.slope is not None], (-1, X.shape[1]))
     return state
 
 
@@ -113,11 +118,12 @@ def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
     return np.asarray((coef @ support.astype(np.float64)).toarray())
 
 
-def expansion_pieces(dense: bool, width: Length = "features") -> Pieces:
+def expansion_pieces(dense: bool, width: Length = "features", sloped: bool = False) -> Pieces:
     """Description of the arrays of `pack_models`, for support vectors of `width` columns; dense: whether rows are."""
     models = table("problem", "fold", "gamma", "cost", "gap", "bias", "iterations", "converged")
     expansion = {"coef_ptr": pointer("m", ends="k"), "coef_index": index("k", below="s"), "coef": floats64("k")}
-    return {**rows_pieces(dense, width), **models, **expansion}
+    slopes = {"model_slope": floats64("m", width)} if sloped else {}
+    return {**rows_pieces(dense, width), **models, **slopes, **expansion}
 
 
 def rows_pieces(dense: bool, width: Length = "features") -> Pieces:
@@ -159,11 +165,10 @@ class ExpansionPredictor:
         return [slice(first, first + step) for first in range(0, n_rows, step)]
 
     def _values(self, X: Examples) -> NDArray[np.float64]:
-        bias = self._state["model_bias"].astype(np.float64)
         lost = None
         if self._kernel.uses_distances:
             X, lost = within_reach(X)
-        values = (self._by_entries(X) if self._few_entries else self._by_panels(X)) + bias
+        values = (self._by_entries(X) if self._few_entries else self._by_panels(X)) + self._lines(X)
         if lost is not None:
             values[lost] = np.nan
         return values
@@ -187,6 +192,23 @@ class ExpansionPredictor:
             transform_double(replace(self._kernel, gamma=float(gamma)), base, values)
             out[:, mine] = (self._coefficients[mine] @ values.T).T
         return out
+
+    def _lines(self, X: Examples) -> NDArray[np.float64]:
+        """The biases (models,), or with slopes lines (n, models)."""
+        state = self._state
+        bias = state["model_bias"].astype(np.float64)
+        if "model_slope" not in state:
+            return bias
+        slopes = state["model_slope"].astype(np.float64)
+        if not isinstance(X, np.ndarray):
+            return np.asarray(X @ slopes.T) + bias
+        products = aligned((len(X), padded(self._slopes.size)), np.float32)
+        self._slopes.products(columns_of(X, None) - self._centre, products)
+        return products[:, : len(bias)] + (bias + slopes @ self._centre)
+
+    @cached_property
+    def _slopes(self) -> Panels:
+        return Panels(self._state["model_slope"].astype(np.float32), PRODUCTS)
 
     @cached_property
     def _coefficients(self) -> sparse.csr_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from localsvm.methods.base import Prepared, Purpose
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
+from localsvm.methods.kernel.systems.trend import Trend
 from localsvm.methods.kernel.systems.values import ValueSystem
 from localsvm.methods.kernel.value_options import ValueOptions
 
@@ -41,13 +43,19 @@ class PreparedKernel(Prepared):
         if isinstance(method, ValueOptions) and method.value_losses:
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._whole().matrix(kernel, exact)
-            return ValueSystem(cell, K, kernel, method.tolerance, method.losses_at(cell.target, setting))
+            losses = method.losses_at(cell.target, setting)
+            return ValueSystem(cell, K, kernel, method.tolerance, losses, self._trend if method.sloped else None)
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
             K = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
         else:
             K = self._whole().matrix(kernel, double)
         return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known, method.online_epochs)
+
+    @cached_property
+    def _trend(self) -> Trend:
+        """The trend of the cell's values, the same for all settings."""
+        return Trend(self.cell)
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""

@@ -1,9 +1,9 @@
 """The problems of a cell whose loss is one of values, over one kernel.
 
-A model is f(x) = c + sum_i a_i k(x, x_i). Its constant c is the best one for the rows that it is trained on: their
-mean, or their quantile. So far from all rows a cell answers with its own constant. The sum is the solution of the dual
-problem of csrc/smo.h for y - c: least squares by conjugate gradients, all folds and costs together
-(solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
+A model is f(x) = c + w . x + sum_i a_i k(x, x_i). First comes the slope w of the rows that it is trained on, if there
+is a trend, then the best constant c for what is left: a mean, or a quantile. So far from all rows a cell goes on with
+its line. The sum is the solution of the dual problem of csrc/smo.h for y - c - w . x: least squares by conjugate
+gradients, all folds and costs together (solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.methods.kernel.systems.trend import Residuals, Trend, residuals
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.boxes import Boxes, moved
@@ -41,12 +42,11 @@ ROUNDS = 4  # in which a solution that is kept may reach its tolerance
 class ValueSolution(NamedTuple):
     """The solution of a job at one cost.
 
-    a (n,) float64: coefficients; held_out: values of the rows that the fold holds out, without `constant`; cost: C;
-    known: by least squares, coefficients and their products (n,) float32 of this cost and some before.
+    a (n,) float64: coefficients; held_out: values of the rows that the fold holds out; cost: C; known: by least
+    squares, coefficients and their products (n,) float32 of this cost and some before.
     """
 
     a: Floats
-    constant: float
     cost: float
     held_out: Floats
     iterations: int
@@ -62,14 +62,6 @@ class ValueStart(NamedTuple):
     known: tuple[tuple[Singles, Singles], ...] = ()
 
 
-class _Rows(NamedTuple):
-    """The rows (n,) of a job: values without its constant, and weights; both are 0 where the fold holds a row out."""
-
-    y: Floats
-    weight: Floats
-    constant: float
-
-
 class ValueSystem(System):
     """Every problem of a cell over one kernel.
 
@@ -78,12 +70,16 @@ class ValueSystem(System):
     K : the kernel matrix of the cell's rows, padded, or for least squares rows whose kernel is computed as needed.
     tolerance : of the models.
     losses : of the problems, in units of their values.
+    trend : None for models without a slope.
     """
 
-    def __init__(self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss]) -> None:
+    def __init__(
+        self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss],
+        trend: Trend | None = None,
+    ) -> None:  # fmt: skip
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        self.losses = losses
-        self._known_rows: dict[tuple[int, int], _Rows] = {}
+        self.losses, self.trend = losses, trend
+        self._known_rows: dict[tuple[int, int], Residuals] = {}
 
     def solve(
         self, jobs: Sequence[Job], starts: Sequence[ValueSolution | None], roughness: float
@@ -99,7 +95,7 @@ class ValueSystem(System):
         """Fill in the values."""
         for job, path in zip(jobs, solutions, strict=True):
             for values, solution in zip(out, path, strict=True):
-                values[job.problem, self.cell.held_out(job.fold)] = solution.constant + solution.held_out
+                values[job.problem, self.cell.held_out(job.fold)] = solution.held_out
 
     def final(self, jobs: Sequence[Job], starts: Sequence[ValueStart | None]) -> list[KernelModel | None]:
         """Models solved on to the tolerance."""
@@ -132,23 +128,16 @@ class ValueSystem(System):
             solved[i] = self._by_smo(jobs[i], rows[i], starts[i], units.get(i), tolerance, certified)
         return [solved[i] for i in range(len(jobs))]
 
-    def _rows(self, job: Job) -> _Rows:
+    def _rows(self, job: Job) -> Residuals:
         if (job.problem, job.fold) not in self._known_rows:
-            self._known_rows[job.problem, job.fold] = self._rows_of(job.problem, job.fold)
+            of = residuals(self.cell, self.losses[job.problem], job, self.trend)
+            self._known_rows[job.problem, job.fold] = of
         return self._known_rows[job.problem, job.fold]
-
-    def _rows_of(self, problem: int, fold: int) -> _Rows:
-        weight = self.cell.training_weight(fold)
-        y = np.ascontiguousarray(self.cell.Y[:, problem])  # so that sums do not depend on the number of problems
-        if not weight.any():  # the cell has one row, which the fold holds out
-            return _Rows(np.zeros(self.n), weight, float(y.mean()) if fold == WHOLE else 0.0)
-        constant = self.losses[problem].constant(y, weight)
-        return _Rows(np.where(weight > 0.0, y - constant, 0.0), weight, constant)
 
     # least squares
 
     def _by_gradients(
-        self, jobs: Sequence[Job], rows: Sequence[_Rows], starts: Sequence[ValueStart | None], tolerance: float,
+        self, jobs: Sequence[Job], rows: Sequence[Residuals], starts: Sequence[ValueStart | None], tolerance: float,
         certified: bool,
     ) -> list[tuple[list[ValueSolution], list[DualReport]]]:  # fmt: skip
         if not jobs:
@@ -173,8 +162,8 @@ class ValueSystem(System):
                 at = i * count + c
                 known = (*known, (solved.a[at], solved.f[at]))[-KNOWN:]
                 a, passes = coefficients[at], int(solved.passes[at])
-                held = products[at, self.cell.held_out(job.fold)]
-                path.append(ValueSolution(a, of.constant, cost, held, passes, known))
+                held_out = self.cell.held_out(job.fold)
+                path.append(ValueSolution(a, cost, of.line[held_out] + products[at, held_out], passes, known))
                 if certified:
                     report = least_squares.report_of(a, products[at], of.y, cost * of.weight)
                     reached = bool(solved.converged[at])
@@ -243,7 +232,7 @@ class ValueSystem(System):
 
     # other losses
 
-    def _units(self, begun: Sequence[tuple[int, Job, _Rows]]) -> dict[int, Pair]:
+    def _units(self, begun: Sequence[tuple[int, Job, Residuals]]) -> dict[int, Pair]:
         """Where the paths of some jobs begin: coefficients at their bounds at the first cost, and their products."""
         if not begun or isinstance(self.K, KernelRows):
             return {}
@@ -256,7 +245,7 @@ class ValueSystem(System):
         return {i: (b, f) for (i, _, _), b, f in zip(begun, starts, products, strict=True)}
 
     def _by_smo(
-        self, job: Job, rows: _Rows, start: ValueStart | None, unit: Pair | None, tolerance: float, certified: bool
+        self, job: Job, rows: Residuals, start: ValueStart | None, unit: Pair | None, tolerance: float, certified: bool
     ) -> tuple[list[ValueSolution], list[DualReport]]:
         """The solutions along the costs. Where nothing has to be certified, products with the kernel are kept."""
         assert not isinstance(self.K, KernelRows), "refused by the method"
@@ -283,10 +272,9 @@ class ValueSystem(System):
             known = None if certified or f is None else f
             b, f, report = dual.solve(problem.low, problem.high, tolerance, first, problem.terms, known)
             last, a, product = cost, b[: self.n].copy(), f[: self.n].astype(np.float32)
-            held = f[: self.n][self.cell.held_out(job.fold)].copy()
-            path.append(
-                ValueSolution(a, rows.constant, cost, held, report.iterations, ((a.astype(np.float32), product),))
-            )
+            held_out = self.cell.held_out(job.fold)
+            held = rows.line[held_out] + f[: self.n][held_out]
+            path.append(ValueSolution(a, cost, held, report.iterations, ((a.astype(np.float32), product),)))
             reports.append(report)
         return path, reports
 
@@ -296,5 +284,8 @@ class ValueSystem(System):
         keep = np.flatnonzero(solution.a)
         total = solution.cost * float(self.cell.training_weight(job.fold).sum())
         gap = report.gap / total if total else 0.0
-        report.bias = solution.constant
-        return KernelModel(job.problem, job.fold, self.kernel, solution.cost, gap, report, keep, solution.a[keep])
+        rows = self._rows(job)
+        report.bias = rows.constant
+        return KernelModel(
+            job.problem, job.fold, self.kernel, solution.cost, gap, report, keep, solution.a[keep], rows.slope
+        )

@@ -1,0 +1,123 @@
+"""The line of a cell's values, c + w . x, which a kernel, being 0 far from all rows, cannot go on with by itself.
+
+The slope w is that of a ridge regression of the rows x_i with values y_i and weights v_i,
+
+    min_(w, b) sum_i v_i (y_i - b - w . x_i)^2 / sum_i v_i + RIDGE s |w|^2,
+
+where s is the sum of the variances of the columns: columns to which a metric gives little weight get little slope. The
+constant c is the best one, by the loss, for what the slope leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dataset import dense_rows
+from localsvm.kernels.gram import centre_of
+from localsvm.methods.base import WHOLE
+from localsvm.methods.cell import Cell, Job
+from localsvm.targets.losses import Loss
+
+Floats = NDArray[np.float64]
+RIDGE = 1e-3
+BLOCK = 1 << 20  # values of rows that are looked at together
+
+
+class Residuals(NamedTuple):
+    """The rows (n,) of a job: values without its line, and weights; both are 0 where the fold holds a row out.
+
+    line : (n,) of all rows, constant + slope . x. slope : (d,); None without a trend.
+    """
+
+    y: Floats
+    weight: Floats
+    line: Floats
+    constant: float
+    slope: Floats | None
+
+
+class Trend:
+    """The slopes of a cell's values, one for each fold that is left out.
+
+    Values of all problems are the same, so that they have one slope; see `Regression.encode`.
+    """
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell, self._slopes = cell, dict[int, Floats]()
+
+    def slope(self, fold: int) -> Floats:
+        """The slope (d,) by the rows that a fold does not hold out."""
+        if fold not in self._slopes:
+            sums = self._sums.sum(axis=0)
+            self._slopes[fold] = _slope(sums if fold == WHOLE else sums - self._sums[fold])
+        return self._slopes[fold]
+
+    def products(self, slope: Floats) -> Floats:
+        """Products (n,) of the rows with a slope."""
+        shift = self._centre @ slope
+        return np.concatenate([rows @ slope for _, rows in self._blocks()]) + shift
+
+    @cached_property
+    def _centre(self) -> Floats:
+        """A point (d,) amid the rows, from which sums lose no digits."""
+        return np.asarray(centre_of(dense_rows(self._cell.X, np.arange(min(len(self._cell.y), 1000)))), np.float64)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Weighted sums (folds, d + 2, d + 2) of the products of columns, values and 1, over the rows of each fold."""
+        cell = self._cell
+        side = cell.X.shape[1] + 2
+        sums = np.zeros((cell.n_folds, side, side))
+        for places, rows in self._blocks():
+            seen = np.column_stack([rows, cell.Y[places, 0], np.ones(len(rows))])
+            weighted = seen * cell.weight[places, None]
+            edges = np.clip(cell.edges, places[0], places[-1] + 1) - places[0]
+            for fold, (first, last) in enumerate(pairwise(edges.tolist())):
+                sums[fold] += weighted[first:last].T @ seen[first:last]
+        return sums
+
+    def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+        """Places of the rows, block by block, and the rows from the centre on."""
+        n, d = self._cell.X.shape
+        step = max(1, BLOCK // max(1, d))
+        for first in range(0, n, step):
+            places = np.arange(first, min(n, first + step))
+            yield places, dense_rows(self._cell.X, places) - self._centre
+
+
+def _slope(sums: Floats) -> Floats:
+    """The slope (d,) of weighted sums (d + 2, d + 2)."""
+    mean = sums[-1, :-1] / sums[-1, -1]
+    moments = sums[:-1, :-1] / sums[-1, -1] - np.outer(mean, mean)
+    variances, products = moments[:-1, :-1], moments[:-1, -1]
+    ridge = RIDGE * float(np.trace(variances))
+    if ridge <= 0.0:  # all rows are in one point
+        return np.zeros(len(products))
+    return np.linalg.solve(variances + ridge * np.eye(len(products)), products)
+
+
+def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residuals:
+    """What a job has to learn beside its line."""
+    weight, line = cell.training_weight(job.fold), np.zeros(len(cell.y))
+    y = np.ascontiguousarray(cell.Y[:, job.problem])  # so that sums do not depend on the number of problems
+    slope = None if trend is None else np.zeros(cell.X.shape[1])
+    if not weight.any():  # the cell has one row, which the fold holds out
+        constant = float(y.mean()) if job.fold == WHOLE else 0.0
+        return Residuals(line, weight, line + constant, constant, slope)
+    if trend is not None:
+        slope = trend.slope(job.fold)
+        line = trend.products(slope)
+    constant = loss.constant(y - line, weight)
+    line = line + constant
+    return Residuals(np.where(weight > 0.0, y - line, 0.0), weight, line, constant, slope)
+
+
+def trend_bytes(rows: int, features: int, folds: int) -> int:
+    """Bytes that `Trend` holds at most."""
+    return 8 * ((folds + 4) * (features + 2) ** 2 + 4 * min(rows * (features + 2), BLOCK))
