@@ -55,8 +55,8 @@ def test_every_loss_learns(loss: str) -> None:
     assert model.score(TEST, TRUTH) == r2_score(TRUTH, model.predict(TEST))
 
 
-def test_the_default_is_kernel_ridge_regression_of_centred_values() -> None:
-    model = LocalSVR(gamma=0.3, cost=10.0, metric="none", scale="none", tolerance=1e-6).fit(X, Y)
+def test_without_a_trend_it_is_kernel_ridge_regression_of_centred_values() -> None:
+    model = LocalSVR(gamma=0.3, cost=10.0, metric="none", scale="none", tolerance=1e-6, trend="constant").fit(X, Y)
     ridge = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.05).fit(X, Y - Y.mean())
     assert_allclose(model.predict(TEST), (Y.mean() + ridge.predict(TEST)).clip(Y.min(), Y.max()), atol=0.01)
 

@@ -21,6 +21,7 @@ from localsvm.runs.cells import schedule as scheduling
 from localsvm.targets.loss_names import LOSSES
 
 SQUARES, LEVELS = ("--loss", "least-squares"), ("--loss", "quantile", "--quantile", "0.9,.1,0.5")
+LEVEL = ("--trend", "constant")
 FEW = ("-g", "0.05,0.5", "-C", "1,20", "-j", 1, *PLAIN)
 
 
@@ -80,7 +81,7 @@ def test_one_point_is_kernel_ridge_regression(tmp_path: Path) -> None:
     test, _ = values(50, 3)
     write(tmp_path / "train", X, y)
     write(tmp_path / "test", test, np.zeros(50))
-    given = ("-g", 0.3, "-C", 2, "-e", "1e-6", "--scale", "none", *PLAIN)
+    given = ("-g", 0.3, "-C", 2, "-e", "1e-6", "--scale", "none", *LEVEL, *PLAIN)
     invoke("train", "-q", *SQUARES, *given, tmp_path / "train", tmp_path / "m.h5")
     invoke("predict", "-q", tmp_path / "test", tmp_path / "m.h5", tmp_path / "values")
     ridge = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.25).fit(X, y - y.mean())
@@ -138,21 +139,24 @@ def test_every_loss_learns(loss: str, folder: Path, tmp_path: Path) -> None:
     assert "all converged" in done.stderr
     said = invoke("predict", folder / "test", model, output).stderr
     y, answers = read(folder / "test").y, np.loadtxt(output)
-    assert mean_squared_error(y, answers) < 0.05 * y.var()
+    assert mean_squared_error(y, answers) < 0.06 * y.var()
     if loss in ("absolute", "epsilon-insensitive", "huber"):
         assert number(said, "Mean absolute error") == pytest.approx(mean_absolute_error(y, answers), rel=1e-5)
         assert "cross-validated mean absolute error " in done.stderr
 
 
 def test_the_range_of_the_training_values_is_kept(folder: Path, tmp_path: Path) -> None:
-    """Answers far from all rows are the constant, and none is outside of the range."""
+    """No answer is outside of the range; without a trend, those far from all rows are the constant."""
     y = read(folder / "train").y
     X = np.concatenate([values(100, 5)[0], np.full((1, 3), 1e4, np.float32)])
     write(tmp_path / "new", X, np.zeros(101))
     lines = invoke("predict", "-q", tmp_path / "new", folder / "squares.h5", "-").stdout.splitlines()
     answers = np.asarray(lines, np.float64)
     assert y.min() <= answers.min() and answers.max() <= y.max()
-    assert answers[-1] == pytest.approx(y.mean(), rel=1e-9)
+    assert answers[-1] in (pytest.approx(y.min(), rel=1e-9), pytest.approx(y.max(), rel=1e-9))
+    invoke("train", "-q", *SQUARES, *FEW, *LEVEL, folder / "train", tmp_path / "m.h5")
+    answer = invoke("predict", "-q", tmp_path / "new", tmp_path / "m.h5", "-").stdout.splitlines()[-1]
+    assert float(answer) == pytest.approx(y.mean(), rel=1e-9)
     shown = invoke("inspect", folder / "squares.h5").stdout
     assert f"values from {y.min():.5g} to {y.max():.5g} (mean {y.mean():.5g}, deviation {y.std():.5g})\n" in shown
     assert "loss least-squares" in shown and "models      1, all converged" in shown
@@ -267,7 +271,7 @@ def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
     """Their error is the mean of those of runs with one level, and the table says where each of these would be."""
     found = []
     for levels in ("0.1,0.5,0.9", "0.1", "0.5", "0.9"):
-        done = invoke("cv", "--loss", "quantile", "--quantile", levels, *FEW, folder / "train")
+        done = invoke("cv", "--loss", "quantile", "--quantile", levels, *FEW, *LEVEL, folder / "train")
         rows = csv.DictReader(done.stdout.splitlines())
         error = re.search(r"mean pinball loss (\S+) cross-validated", done.stderr)
         assert error is not None
@@ -288,12 +292,13 @@ def test_each_of_several_levels_has_its_own_best_point(folder: Path) -> None:
 def test_a_description_has_the_point_of_each_answer(folder: Path, tmp_path: Path) -> None:
     found = {}
     for level in ("0.1", "0.5", "0.9"):
-        invoke("train", "-q", "--force", *LEVELS[:3], level, *FEW, folder / "train", tmp_path / "m.h5")
+        invoke("train", "-q", "--force", *LEVELS[:3], level, *FEW, *LEVEL, folder / "train", tmp_path / "m.h5")
         shown = invoke("inspect", tmp_path / "m.h5").stdout
         gamma, cost = (re.search(rf"^{name} +(\S+)$", shown, re.MULTILINE) for name in ("gamma", "C"))
         assert gamma is not None and cost is not None
         found[level] = (gamma[1], cost[1])
-    shown = invoke("inspect", folder / "levels.h5").stdout
+    invoke("train", "-q", "--force", *LEVELS, *FEW, *LEVEL, folder / "train", tmp_path / "m.h5")
+    shown = invoke("inspect", tmp_path / "m.h5").stdout
     assert re.findall(r"^level (\S+) +gamma (\S+); C (\S+)$", shown, re.MULTILINE) == [
         (level, *point) for level, point in found.items()
     ]

@@ -1,0 +1,169 @@
+"""The linear trend of values: its slope against scikit-learn, models with one, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from command_line import PLAIN, invoke, usage_error
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from value_cells import cell_of_values, examples
+
+from localsvm import LocalSVC, LocalSVR, load
+from localsvm.data.writers.libsvm import write
+from localsvm.errors import OptionError
+from localsvm.methods.base import WHOLE, Purpose, View
+from localsvm.methods.cell import Job
+from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.systems import trend as trends
+from localsvm.methods.kernel.systems.trend import RIDGE, Trend
+from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES, LOSSES
+from localsvm.targets.losses import Loss
+
+POINT: dict[str, Any] = {"gamma": 0.3, "cost": 10.0, "metric": "none", "scale": "none"}
+
+
+def ridge_of(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Ridge:
+    """The ridge regression whose slope a trend has."""
+    weight = np.ones(len(y)) if weight is None else weight
+    share = weight / weight.sum()
+    spread = float(np.square(X - share @ X).T @ share @ np.ones(X.shape[1]))
+    return Ridge(alpha=RIDGE * spread * weight.sum()).fit(X, y, sample_weight=weight)
+
+
+def sloping(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, the first column of which has a long tail, and values that follow it."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)).astype(np.float32)
+    X[:, 0] = rng.exponential(1.0, n) ** 2
+    return X, 4.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 5000.0])
+def test_slopes_are_those_of_ridge_regression(shift: float, sparsely: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without each fold, with weights, block by block, and of columns far from 0."""
+    monkeypatch.setattr(trends, "BLOCK", 3 * 7)
+    X, y = examples(120)
+    X[:, 1] *= 0.0  # a column of one value
+    X += np.float32(shift)
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 3.0], 120)
+    cell = cell_of_values(X, y, weight=weight)
+    if sparsely:
+        object.__setattr__(cell, "X", sparse.csr_array(cell.X))
+    trend = Trend(cell)
+    rows = np.asarray(cell.X.todense() if sparsely else cell.X, np.float64)
+    for fold in (WHOLE, 0, 3):
+        some = cell.folds != fold
+        expected = ridge_of(rows[some], cell.Y[some, 0], cell.weight[some])
+        assert_allclose(trend.slope(fold), expected.coef_, rtol=1e-7, atol=1e-10)
+        assert_allclose(trend.products(trend.slope(fold)), rows @ expected.coef_, rtol=1e-7, atol=1e-6)
+
+
+def test_rows_of_one_point_have_no_slope() -> None:
+    cell = cell_of_values(np.full((20, 3), 7.0, np.float32), np.arange(20.0))
+    assert_array_equal(Trend(cell).slope(WHOLE), np.zeros(3))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "manhattan"])
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_a_model_is_the_line_and_kernel_ridge_regression_of_what_it_leaves(sparsely: bool, kernel: str) -> None:
+    X, y = examples(150)
+    test, _ = examples(100, seed=1)
+    given = sparse.csr_array if sparsely else np.asarray
+    model = LocalSVR(kernel=kernel, tolerance=1e-7, **POINT).fit(given(X), y)
+    line = ridge_of(X, y)
+    left = y - line.predict(X)
+    name = "rbf" if kernel == "gaussian" else "laplacian"  # scikit-learn's is of the Manhattan distance
+    ridge = KernelRidge(kernel=name, gamma=0.3, alpha=0.05).fit(X, left)
+    expected = (line.predict(test) + ridge.predict(test)).clip(y.min(), y.max())
+    assert_allclose(model.predict(given(test)), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.fast(len(LOSSES))
+def test_every_loss_goes_on_along_its_line(loss: str) -> None:
+    """Of a long tail, rows beyond those of training are predicted by the slope; a constant knows nothing of them."""
+    X, y = sloping(300, 0)
+    known = y < 40.0
+    test = np.asarray([[8.0, 0.0, 0.0]], np.float32)
+    found = {}
+    for trend in ("linear", "constant"):
+        model = LocalSVR(loss=loss, trend=trend, gamma=1.0, cost=10.0, metric="none", scale="none")
+        found[trend] = float(model.fit(X[known], y[known]).predict(test)[0])
+    assert abs(found["linear"] - 32.0) < 4.0 < abs(found["constant"] - 32.0)
+
+
+def test_cells_and_folds_have_lines_of_their_own(tmp_path: Path) -> None:
+    """Held-out values are those of models without the rows of the fold, and the file keeps a slope for each model."""
+    X, y = sloping(400, 1)
+    write(tmp_path / "train", X, y)
+    given = ("--loss", "least-squares", "-P", "voronoi", "-c", 150, "-g", "0.1,1", "-C", "1,30", "--seed", 4, *PLAIN)
+    done = invoke("train", *given, "--select", "vote", "-v", 3, tmp_path / "train", tmp_path / "m.h5")
+    assert "all converged" in done.stderr
+    with h5py.File(tmp_path / "m.h5") as file:
+        slopes, folds = file["cells/model_slope"][:], file["cells/model_fold"][:]
+    assert len(np.unique(slopes, axis=0)) == len(folds) > 3 and set(folds) == {0, 1, 2}
+    invoke("train", *given, "--select", "vote", "-v", 3, "-j", 2, tmp_path / "train", tmp_path / "again.h5")
+    assert (tmp_path / "m.h5").read_bytes() == (tmp_path / "again.h5").read_bytes()
+    invoke("predict", "-q", tmp_path / "train", tmp_path / "m.h5", tmp_path / "all")
+    lines = (tmp_path / "train").read_text().splitlines(keepends=True)
+    (tmp_path / "some").write_text("".join(lines[100:107]))
+    invoke("predict", "-q", tmp_path / "some", tmp_path / "m.h5", tmp_path / "few")
+    assert (tmp_path / "all").read_text().splitlines()[100:107] == (tmp_path / "few").read_text().splitlines()
+
+
+@pytest.mark.parametrize("loss", [LEAST_SQUARES, EXPECTILE])
+def test_held_out_values_are_those_of_models_without_the_fold(loss: str) -> None:
+    """The slope, too, is without the rows of the fold. Expectiles at 0.5 are means, found by another solver."""
+    X, y = sloping(200, 2)
+    cell = cell_of_values(X, y, losses=(Loss(loss),))
+    method = KernelSVM(loss=loss, trend="linear", tolerance=1e-7)
+    system = method.prepare(cell, View()).at({"gamma": 0.3}, Purpose(10.0))
+    jobs = [Job(0, fold, np.asarray([2.0, 10.0])) for fold in range(cell.n_folds)]
+    values = np.full((2, 1, 200), np.nan)
+    system.held_out(jobs, system.solve(jobs, [None] * len(jobs), 1.0), values)
+    for fold in range(cell.n_folds):
+        some, held = cell.folds != fold, cell.folds == fold
+        line = ridge_of(cell.X[some], cell.Y[some, 0])
+        for found, cost in zip(values[:, 0], (2.0, 10.0), strict=True):
+            # half a squared loss is that of an expectile at 0.5
+            alpha = (0.5 if loss == LEAST_SQUARES else 1.0) / cost
+            ridge = KernelRidge(kernel="rbf", gamma=0.3, alpha=alpha)
+            ridge.fit(cell.X[some], cell.Y[some, 0] - line.predict(cell.X[some]))
+            assert_allclose(found[held], line.predict(cell.X[held]) + ridge.predict(cell.X[held]), atol=2e-3)
+
+
+def test_the_trend_is_settled_by_the_rows_and_kept_in_the_file(tmp_path: Path) -> None:
+    """Linear for values of up to 256 columns and kernels of distances; files of classes have no word of it."""
+    of_values = KernelSVM(loss="least-squares")
+    assert of_values.seeing(256).trend == "linear" and of_values.seeing(257).trend == "constant"
+    assert KernelSVM(loss="least-squares", kernel="linear").seeing(3).trend == "constant"
+    assert KernelSVM(loss="least-squares", trend="linear").seeing(1000).sloped
+    X, y = examples(60)
+    for model, kept in (
+        (LocalSVR(**POINT), "linear"),
+        (LocalSVR(trend="constant", **POINT), "constant"),
+        (LocalSVC(**POINT), None),
+    ):
+        path = tmp_path / f"{kept}.h5"
+        model.fit(X, y > 40.0 if kept is None else y).save(path)
+        with h5py.File(path) as file:
+            assert json.loads(file.attrs["config"])["method"].get("trend") == kept
+        assert_array_equal(load(path).predict(X), model.predict(X))
+
+
+def test_a_trend_of_classes_or_of_products_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "train", *examples(60))
+    for given in ((), ("--loss", "least-squares", "-t", "linear")):
+        message = usage_error("train", *given, "--trend", "linear", tmp_path / "train", tmp_path / "m.h5")
+        assert "--trend linear is for losses of values, as --loss least-squares, and kernels of distances" in message
+    with pytest.raises(OptionError, match="distances"):
+        KernelSVM(trend="linear")
