@@ -125,8 +125,7 @@ def choose(
     learned = trial.learned(options)
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
-    trial.add(tried, FIRST)
-    hopeful = trial.hopeful(tried)
+    hopeful = trial.hopeful(trial.weakened(ordered[:FEW], first))
     trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
@@ -193,6 +192,18 @@ class _Trial:
         some = [min(of_kind, key=lambda each: self._mean(each, FIRST)[0]) for of_kind in kinds.values()]
         self.add([first, *some], SECOND)
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
+
+    def weakened(self, strong: Sequence[Geometry], first: Geometry) -> list[Geometry]:
+        """Some geometries and weaker ones, which the first fold has judged: where one is hopeless, none is weaker."""
+        ways = [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
+        judged: list[Geometry] = []
+        while ways:
+            nearest = [way[0] for way in ways]
+            self.add(nearest, FIRST)
+            judged += nearest
+            hopeful = self.hopeful(judged)
+            ways = [way[1:] for way in ways if way[0] in hopeful and len(way) > 1]
+        return judged
 
     def alike(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Geometries whose loss is within a standard error of that of the best, the smallest loss first."""

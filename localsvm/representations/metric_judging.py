@@ -19,7 +19,7 @@ from localsvm.solvers._ridge import RidgeLoss
 FOLDS = 5
 CELL = 500  # rows of a cell
 TUNED = 3  # cells, by which the scale and the ridge of a geometry are tuned, and at most half of all
-SCALES, RIDGES = (-0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
+SCALES, RIDGES = ((0.5, 1.0), (-0.5,)), ((1.5,), (-1.5,))  # steps of their logarithms, up and down
 Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
 
 
@@ -90,10 +90,25 @@ class _Judge:
 
 def _tuned(judge: _Judge, cells: list[Rows]) -> Step:
     """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it."""
-    loss = {(0.0, step): judge.loss(cells, (0.0, step)) for step in RIDGES}
-    ridge = min(loss, key=loss.__getitem__)[1]
-    loss |= {(step, ridge): judge.loss(cells, (step, ridge)) for step in SCALES}
-    return min(loss, key=loss.__getitem__)
+    best, least = (0.0, 0.0), judge.loss(cells, (0.0, 0.0))
+    best, least = _downhill(judge, cells, [[(0.0, step) for step in way] for way in RIDGES], best, least)
+    ridge = best[1]
+    return _downhill(judge, cells, [[(step, ridge) for step in way] for way in SCALES], best, least)[0]
+
+
+def _downhill(
+    judge: _Judge, cells: list[Rows], ways: Iterable[Iterable[Step]], best: Step, least: float
+) -> tuple[Step, float]:  # fmt: skip
+    """The best step, and its loss: along the first way on which the loss falls, as far as it does."""
+    for way in ways:
+        begun = best
+        for step in way:
+            if (loss := judge.loss(cells, step)) >= least:
+                break
+            best, least = step, loss
+        if best != begun:
+            break
+    return best, least
 
 
 def _mapped(X: Examples, L: Dense) -> Examples:
