@@ -35,6 +35,8 @@ from localsvm.partition import create, restore
 from localsvm.partition.members import Members
 from localsvm.representations import metric_choice as choosing
 from localsvm.representations.metric import Geometry
+from localsvm.representations.metric_judging import Judged
+from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.cells import averaged as averages
 from localsvm.runs.cells.averaged import averaged
 from localsvm.runs.cells.schedule import Resources
@@ -43,6 +45,7 @@ from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import read_given
+from localsvm.runs.preparation.metric import CHOICE_PLAN
 from localsvm.runs.progress import Silent
 from localsvm.runs.train import train
 from localsvm.selection import averaging
@@ -246,21 +249,52 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
-def test_values_have_two_members_where_fresh_rows_do_not_tell_two_geometries_apart() -> None:
+def test_values_have_two_members_where_the_mean_of_two_geometries_is_much_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values = TrainingConfig(KernelSVM(loss="least-squares"))
-    found = [divide(rows(seed=seed, classes=0), values) for seed in (0, 2)]
-    alike, apart = (each.measured.description for each in found)
-    assert alike is not None and apart is not None
-    assert [len(each.partition.cells_by_repeat) for each in found] == [2, 1] and "members" not in apart
-    members = [Geometry.named(label) for label in alike["members"]]
-    assert members[0].label == alike["name"] and choosing._kind(members[0]) != choosing._kind(members[1])
+
+    def description(**given: Any) -> dict[str, Any]:
+        found = divide(rows(classes=0), replace(values, **given)).measured.description
+        assert found is not None
+        return found
+
+    assert "members" not in description()  # four hundred rows without noise say nothing that is clear
+    monkeypatch.setattr(choosing, "CLEARLY", -0.5)
+    found = divide(rows(classes=0), values)
+    assert len(found.partition.cells_by_repeat) == 2
+    members = [Geometry.named(label) for label in description()["members"]]
+    assert members[0].label == description()["name"] and choosing._kind(members[0]) != choosing._kind(members[1])
     for other in ({"repeats": 1}, {"coverage": 0.9}, {"coarse_size": 200, "cell_size": 100}):
-        described = divide(rows(classes=0), replace(values, **other)).measured.description  # type: ignore[arg-type]
-        assert described is not None and "members" not in described, other
+        assert "members" not in description(**other), other
+    monkeypatch.setattr(choosing, "GAIN", 0.9)
+    assert "members" not in description()
+
+
+def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
+    rng, n = np.random.default_rng(0), 400
+    y = rng.standard_normal(n)
+    data = MetricRows(np.zeros((n, 1), np.float32), y[:, None].astype(np.float32), np.ones(n), values=True)
+    trial = choosing._Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
+    noise = rng.standard_normal((3, n))
+    wrong = {
+        "diag": noise[0],
+        "diag^0.5": noise[1],  # of the same kind
+        "full": noise[1] + noise[0] * 0.5,
+        "manhattan+diag": 1.2 * noise[2],  # the mean with it errs the least
+        "manhattan": noise[0] + 0.01 * noise[1],
+        "ranks": 4.0 * noise[2],
+    }
+    for label, error in wrong.items():
+        found = y[:, None] + 0.3 * error[:, None]
+        trial._results[Geometry.named(label)] = {0: Judged(data.losses(data.Y, found), found)}
+    best = Geometry.named("diag")
+    others = trial.gaining(best, list(trial._results))
+    assert [each.label for each in others] == ["manhattan+diag", "full"]
 
 
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
-    """A run that is resumed has the same options: without --repeats there is one geometry, or there are two alike."""
+    """A run that is resumed has the same options: without --repeats there is one geometry, or there are two."""
     values = TrainingConfig(KernelSVM(loss="least-squares"))
     assert values.times == 2 and values.as_dict()["repeats"] is None and values.for_rows(100).repeats is None
     for known in ({"repeats": 2}, {"metric": "none"}, {"effort": "low", "metric": "auto"}, {"coverage": 0.9}):
@@ -269,7 +303,8 @@ def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
 
 
 @pytest.mark.whole
-def test_two_members_of_values_are_better_than_one(tmp_path: Path) -> None:
+def test_two_members_of_values_are_better_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "CLEARLY", -0.5)
     errors = []
     for repeats in (1, None):
         config = TrainingConfig(KernelSVM(loss="least-squares"), repeats=repeats)

@@ -20,6 +20,7 @@ from localsvm.methods.linear.linear import LinearSVM
 from localsvm.representations import metric_choice as choosing
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
+from localsvm.representations.metric_judging import Judged
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
@@ -339,7 +340,7 @@ def trial(losses: dict[str, np.ndarray]) -> Any:
     for label, loss in losses.items():
         geometry = Geometry.of(label)
         assert geometry is not None
-        made._results[geometry] = {0: np.stack([loss, np.zeros(n)])}
+        made._results[geometry] = {0: Judged(np.stack([loss, np.zeros(n)]), np.zeros((n, 1)))}
     return made
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
 from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import EUCLIDEAN, Geometry
-from localsvm.representations.metric_judging import CELL, FOLDS, Step, judged
+from localsvm.representations.metric_judging import CELL, FOLDS, Judged, Step, judged
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, MetricLearner, Rows, learning_bytes
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.threads import Threads
@@ -29,6 +29,7 @@ STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside
 RISK = 0.05  # of leaving the Euclidean geometry without a reason, all candidates together
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
 WORSE = 1.0  # z of the error that a geometry of a clearly smaller loss may have
+GAIN, CLEARLY = 0.05, -2.0  # share of the loss by which a second member has to lower it, and z of that
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,14 @@ class Options:
         better.
     matrix : whether a full metric is tried for the Euclidean distance.
     members : geometries that are wanted at most.
-    alike : of these only such as the folds do not tell from the best one; else all that are better than the first.
+    gaining : of these only such as make the best one much better by a mean; else all that are better than the first.
     """
 
     distances: tuple[str, ...] = ("euclidean",)
     views: tuple[bool, ...] = (False,)
     matrix: bool = True
     members: int = 1
-    alike: bool = False
+    gaining: bool = False
 
     @property
     def plain(self) -> list[Geometry]:
@@ -130,9 +131,9 @@ def choose(
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.alike(best, hopeful) if options.alike else trial.others(first, ordered[:members])
+        others = trial.gaining(best, hopeful) if options.gaining else trial.others(first, ordered[:members])
     choice = trial.tested(first, best, len({*learned, *tried}), mates)
-    if options.alike and choice.geometry == first:
+    if options.gaining and choice.geometry == first:
         others = []
     several = [choice.geometry, *(each for each in others if _kind(each) != _kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
@@ -158,7 +159,7 @@ class _Trial:
         self._courses: dict[tuple[Geometry, int], Course] = {}
         self._starts: dict[tuple[Geometry, int], Course] = {}
         self._steps: dict[Geometry, Step] = {}
-        self._results: dict[Geometry, dict[int, Floats]] = {}  # of each fold (2, rows)
+        self._results: dict[Geometry, dict[int, Judged]] = {}  # of each fold
 
     def learned(self, options: Options) -> list[Geometry]:
         """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one."""
@@ -194,20 +195,26 @@ class _Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], first: Geometry) -> list[Geometry]:
-        """Some geometries and weaker ones, which the first fold has judged: where one is hopeless, none is weaker."""
-        ways = [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
-        judged: list[Geometry] = []
-        while ways:
-            nearest = [way[0] for way in ways]
-            self.add(nearest, FIRST)
-            judged += nearest
-            hopeful = self.hopeful(judged)
-            ways = [way[1:] for way in ways if way[0] in hopeful and len(way) > 1]
+        """Some geometries and weaker ones, which the first fold has judged, each way until one is clearly worse."""
+        judged, ways = list(strong), [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
+        while ways := [way for way in ways if len(way) > 1]:
+            self.add([way[1] for way in ways], FIRST)
+            judged += [way[1] for way in ways]
+            ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
         return judged
 
-    def alike(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
-        """Geometries whose loss is within a standard error of that of the best, the smallest loss first."""
-        return [each for each in self.ordered(candidates) if self._above(each, best) <= 1.0]
+    def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
+        rows, order = self._views[best.ranks], self._order(best)
+        share, of_best = rows.weight[order] / rows.weight[order].sum(), self._joined(best)
+        gains = {}
+        for each in candidates:
+            if _kind(each) != _kind(best):
+                both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
+                if paired(both, share)[0] <= CLEARLY:
+                    gains[each] = float(both[0] @ share)
+        enough = -GAIN * float(of_best[0] @ share)
+        return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
@@ -291,7 +298,12 @@ class _Trial:
     def _joined(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
         """Results (2, rows) of a candidate by some folds, or all that judged it."""
         results = self._results[geometry]
-        return np.hstack([results[fold] for fold in (sorted(results) if folds is None else folds)])
+        return np.hstack([results[fold].losses for fold in (sorted(results) if folds is None else folds)])
+
+    def _values(self, geometry: Geometry) -> Floats:
+        """Values (rows, problems) that a candidate gives to all rows that judged it, in the order of its results."""
+        results = self._results[geometry]
+        return np.concatenate([results[fold].values for fold in sorted(results)])
 
     def _mean(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
         """Mean loss and error (2,) of a candidate by some folds, or all that judged it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,24 @@ SCALES, RIDGES = ((0.5, 1.0), (-0.5,)), ((1.5,), (-1.5,))  # steps of their loga
 Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
 
 
+class Judged(NamedTuple):
+    """What the k rows of a fold say of a geometry.
+
+    Attributes
+    ----------
+    losses : (2, k) float64, loss and error; see `MetricRows.losses`.
+    values : (k, problems) float64, that the rows are given by those of other folds.
+    """
+
+    losses: Floats
+    values: Floats
+
+
 def judged(
     data: MetricRows, folds: NDArray[np.int64], fold: int, course: Course, map_: Floats, seed: int,
     check: Callable[[], None] = lambda: None, step: Step | None = None,
-) -> tuple[Floats, Step]:  # fmt: skip
-    """Loss and error of each of the k rows of a fold: (2, k) float64; see `MetricRows.losses`.
+) -> tuple[Judged, Step]:  # fmt: skip
+    """Loss, error and values of the k rows of a fold.
 
     All rows are divided into Voronoi cells after the map. In each, kernel ridge regression of the other rows gives
     values to those of the fold, which the loss is of. `check` is called before each cell.
@@ -47,10 +61,10 @@ def judged(
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))
         step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
-    out = np.zeros((2, len(folds)))
+    losses, values = np.zeros((2, len(folds))), np.zeros((len(folds), data.Y.shape[1]))
     for cell in cells:
-        out[:, cell] = judge(cell, step, [fold])
-    return out[:, folds == fold], step
+        losses[:, cell], values[cell] = judge(cell, step, [fold])
+    return Judged(losses[:, folds == fold], values[folds == fold]), step
 
 
 @dataclass(frozen=True)
@@ -64,8 +78,8 @@ class _Judge:
     solver: RidgeLoss
     check: Callable[[], None]
 
-    def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Floats:
-        """Loss and error (2, rows) of a cell's rows; only those of the judging folds are any good."""
+    def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Judged:
+        """Loss, error and values of a cell's rows; only those of the judging folds are any good."""
         self.check()
         course, Y, of = self.course, self.data.Y[cell], self.folds[cell]
         z = dense_rows(self.Z, cell)
@@ -81,11 +95,11 @@ class _Judge:
                 solver.fill(z, Y, ridge)
             for places, found in zip(groups, solver.left_out(groups), strict=True):
                 values[places] = found
-        return self.data.losses(Y, values, others)
+        return Judged(self.data.losses(Y, values, others), values)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:
         """The loss of all rows of some cells, each by those of other folds."""
-        return sum(float(self(cell, step, range(FOLDS))[0] @ self.data.weight[cell]) for cell in cells)
+        return sum(float(self(cell, step, range(FOLDS)).losses[0] @ self.data.weight[cell]) for cell in cells)
 
 
 def _tuned(judge: _Judge, cells: list[Rows]) -> Step:
