@@ -25,6 +25,7 @@ SHARE = 6  # the same for a candidate: on few rows its samples take most of the 
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 FEW, HOPEFUL = 2, 2.0  # learned metrics that go on, and standard errors of the loss above the least one
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
+SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 RISK = 0.05  # of leaving the Euclidean geometry without a reason, all candidates together
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
@@ -127,7 +128,8 @@ def choose(
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
     hopeful = trial.hopeful(trial.weakened(ordered[:FEW], first))
-    trial.add([first, *hopeful], SECOND)
+    if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful):
+        trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
@@ -202,6 +204,16 @@ class _Trial:
             judged += [way[1] for way in ways]
             ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
         return judged
+
+    def is_sure(self, first: Geometry, hopeful: Sequence[Geometry]) -> bool:
+        """Whether one fold is enough: one geometry has hope, and is better than the first one beyond doubt.
+
+        Only of values: the share of wrong rows of classes is told apart by more rows than their loss.
+        """
+        better = self._joined(hopeful[0], FIRST) - self._joined(first, FIRST)
+        weight = self._views[first.ranks].weight[self._order(first, FIRST)]
+        beyond = max(paired(better, weight / weight.sum())) < SURE
+        return self._views[first.ranks].values and len(hopeful) == 1 and beyond
 
     def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
