@@ -41,9 +41,11 @@ $(VENV)/.environment: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'cython>=3.0.11'
 	touch $@
 
-# editable: Python files are used where they lie, the extensions are built beside them
+# editable: Python files are used where they lie, the extensions and the bytecode are made beside them. Where Python may
+# not write bytecode, a command would else compile the files at each start, in a third of a second
 $(VENV)/.built: $(VENV)/.environment $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test,plot]'
+	$(BIN)/python -m compileall -q localsvm
 	touch $@
 
 spark: $(VENV)/.spark ## PySpark, for --backend spark and its tests; Java 17 has to be there

@@ -1,7 +1,7 @@
 """The options of kernel methods that predict values, too: the loss, its levels and its epsilon.
 
-For each level: min_f 1/2 |f|^2 + C sum_i w_i L(y_i - c - w . x_i, f(x_i)) over the RKHS of the kernel, for the losses
-of localsvm/targets/losses.py; w is the slope of the trend, c the best constant. See
+For each level: min_f 1/2 |f|^2 + C sum_i w_i L(y_i - c - b . x_i, f(x_i)) over the RKHS of the kernel, for the losses
+of localsvm/targets/losses.py; b is the slope of the trend, c the best constant. See
 localsvm/methods/kernel/systems/values.py.
 """
 

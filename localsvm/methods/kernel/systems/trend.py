@@ -1,11 +1,13 @@
-"""The line of a cell's values, c + w . x, which a kernel, being 0 far from all rows, cannot go on with by itself.
+"""The line of a cell's values, c + b . x, along which a model goes on far from all rows, where a kernel is 0.
 
-The slope w is that of a ridge regression of the rows x_i with values y_i and weights v_i,
+The slope b is that of a ridge regression of the rows x_i with values y_i and weights w_i,
 
-    min_(w, b) sum_i v_i (y_i - b - w . x_i)^2 / sum_i v_i + RIDGE s |w|^2,
+    min_(b, m) sum_i w_i (y_i - m - b . x_i)^2 / sum_i w_i + RIDGE s |b|^2,
 
 where s is the sum of the variances of the columns: columns to which a metric gives little weight get little slope. The
-constant c is the best one, by the loss, for what the slope leaves.
+constant c is the best one, by the loss, for what the slope leaves. Smola, Friess and Schoelkopf (Semiparametric support
+vector machines, NIPS 1998) solve for such a part along with the kernel; here it comes before, so that solvers, starts
+and gaps stay what they are.
 """
 
 from __future__ import annotations
