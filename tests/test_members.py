@@ -293,6 +293,20 @@ def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
     assert [each.label for each in others] == ["manhattan+diag", "full"]
 
 
+def test_the_mean_of_two_equal_geometries_of_quantiles_gains_nothing() -> None:
+    """Judged losses are by quantiles of each cell, those of means by quantiles of all rows."""
+    rng, n = np.random.default_rng(0), 400
+    spread = np.where(np.arange(n) < n // 2, 0.1, 3.0)
+    y = spread * rng.standard_normal(n)
+    Y, found = y[:, None].astype(np.float32), np.zeros((n, 1))
+    data = MetricRows(np.zeros((n, 1), np.float32), Y, np.ones(n), values=True, levels=(0.05, 0.95))
+    trial = choosing._Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
+    wide = [data.losses(Y[some], found[some], 9.0 * y[some]) for some in (slice(0, n // 2), slice(n // 2, n))]
+    for label in ("diag", "full"):
+        trial._results[Geometry.named(label)] = {0: Judged(np.hstack(wide), found)}
+    assert not trial.gaining(Geometry.named("diag"), list(trial._results))
+
+
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
     """A run that is resumed has the same options: without --repeats there is one geometry, or there are two."""
     values = TrainingConfig(KernelSVM(loss="least-squares"))

@@ -12,12 +12,14 @@ from dividing import divide
 from selecting import observed_of
 
 from localsvm.data.blocks.dataset import Dataset
+from localsvm.data.blocks.dealing import Mates
 from localsvm.errors import OptionError
 from localsvm.features.learned import learned_metric
 from localsvm.features.ranks import Ranks
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.representations import metric_choice as choosing
+from localsvm.representations import metric_judging as judging
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_judging import Judged
@@ -382,3 +384,74 @@ def test_the_rows_of_a_fold_teach_nothing_to_what_they_judge(geometry: Geometry)
     np.testing.assert_array_equal(one.values, same.values)
     assert (one.scale, one.ridge) == (same.scale, same.ridge)
     assert not np.array_equal(other.values, changed.values)
+
+
+# --- what is not judged
+
+
+def of_values(losses: dict[str, np.ndarray]) -> Any:
+    """The same as `trial`, of values, for rows whose guesses are far off."""
+    made = trial(losses)
+    ends = np.where(np.arange(len(made._folds)) % 2, 9.0, -9.0)[:, None].astype(np.float32)
+    views = {ranks: rows._replace(values=True, Y=ends) for ranks, rows in made._views.items()}
+    made._views, made._of_values = views, True
+    for geometry, results in made._results.items():
+        loss = results[0].losses[0]
+        made._results[geometry] = {0: Judged(np.stack([loss, loss]), np.zeros((len(loss), 1)))}
+    return made
+
+
+def test_weaker_ones_are_judged_until_one_is_clearly_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = np.random.default_rng(0).random(400)
+    above = {"diag": 0.0, "diag^0.5": -0.2, "diag^0.25": 0.5, "none": 0.0}
+    strong, first = [Geometry.named("diag")], Geometry.named("ranks")
+    found = {}
+    for values in (True, False):
+        made = (of_values if values else trial)({"diag": base})
+
+        def add(candidates: list[Geometry], folds: tuple[int, ...], made: Any = made) -> None:
+            for each in candidates:
+                loss = base + above[each.label]
+                made._results[each] = {0: Judged(np.stack([loss, loss]), np.zeros((400, 1)))}
+
+        monkeypatch.setattr(made, "add", add)
+        found[values] = [each.label for each in made.weakened(strong, first)]
+    assert found == {True: ["diag", "diag^0.5", "diag^0.25"], False: ["diag", "diag^0.5", "diag^0.25", "none"]}
+
+
+def test_one_fold_is_enough_for_values_where_one_geometry_is_better_beyond_doubt() -> None:
+    rng = np.random.default_rng(0)
+    base, noise = 2.0 + rng.random(400), rng.standard_normal(400)
+    first, best, other = (Geometry.named(label) for label in ("none", "diag", "full"))
+
+    def sure(less: float, make: Any = of_values, hopeful: Any = (best,), mates: Any = None) -> bool:
+        made = make({"none": base, "diag": base - less + 0.5 * noise, "full": base})
+        return bool(made.is_sure(first, list(hopeful), 3, mates))
+
+    assert sure(1.0) and not sure(0.1)
+    assert not sure(1.0, trial) and not sure(1.0, hopeful=(best, other))
+    assert not sure(1.0, mates=Mates(np.arange(400) // 100))  # four groups
+
+
+def test_tuning_goes_downhill() -> None:
+    """Of a loss with one valley it finds what looking at all steps finds, and not a number is no way down."""
+
+    class Valley:
+        def __init__(self, values: bool, loss: Any) -> None:
+            self.data = MetricRows(np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32), np.ones(1), values=values)
+            self.steps: list[tuple[float, float]] = []
+            self._loss = loss
+
+        def loss(self, cells: Any, step: tuple[float, float]) -> float:
+            self.steps.append(step)
+            return float(self._loss(*step))
+
+    for scale, ridge in product((-0.6, 0.0, 0.4, 0.9), (-1.4, 0.1, 1.2)):
+
+        def loss(s: float, r: float, scale: float = scale, ridge: float = ridge) -> float:
+            return (s - scale) ** 2 + (r - ridge) ** 2
+
+        of = {values: Valley(values, loss) for values in (False, True)}
+        assert len({judging._tuned(each, []) for each in of.values()}) == 1
+        assert len(of[True].steps) < len(of[False].steps) == 6
+    assert judging._tuned(Valley(True, lambda s, r: np.nan), []) == (0.0, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from localsvm.data.writers.libsvm import write
 from localsvm.errors import OptionError
 from localsvm.methods.base import WHOLE, Purpose, View
 from localsvm.methods.cell import Job
+from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.systems import trend as trends
 from localsvm.methods.kernel.systems.trend import RIDGE, Trend
@@ -64,12 +66,36 @@ def test_slopes_are_those_of_ridge_regression(shift: float, sparsely: bool, monk
         some = cell.folds != fold
         expected = ridge_of(rows[some], cell.Y[some, 0], cell.weight[some])
         assert_allclose(trend.slope(fold), expected.coef_, rtol=1e-7, atol=1e-10)
-        assert_allclose(trend.products(trend.slope(fold)), rows @ expected.coef_, rtol=1e-7, atol=1e-6)
+        assert_allclose(trend.products(fold), rows @ expected.coef_, rtol=1e-7, atol=1e-6)
 
 
 def test_rows_of_one_point_have_no_slope() -> None:
+    """Nor have those that are left without a fold, where rounding leaves what looks like a variance."""
     cell = cell_of_values(np.full((20, 3), 7.0, np.float32), np.arange(20.0))
     assert_array_equal(Trend(cell).slope(WHOLE), np.zeros(3))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = np.full((30, 1), rng.standard_normal(), np.float32)
+        X[int(rng.integers(30))] = rng.standard_normal()
+        cell = cell_of_values(X, rng.standard_normal(30))
+        trend, other = Trend(cell), cell.folds[cell.X[:, 0] != np.median(cell.X)]
+        assert [fold for fold in range(4) if not trend.slope(fold).any()] == other.tolist()
+
+
+def test_an_outlier_costs_only_its_own_fold_the_digits() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2)).astype(np.float32)
+    X[0, 0] = 1e10
+    cell = cell_of_values(X, X[:, 1] + 0.0)
+    trend, own = Trend(cell), int(cell.folds[np.argmax(cell.X[:, 0])])
+    some = cell.folds != own
+    assert_allclose(trend.slope(own), ridge_of(cell.X[some].astype(np.float64), cell.Y[some, 0]).coef_, rtol=1e-6)
+
+
+def test_a_slope_that_float32_cannot_hold_is_none() -> None:
+    X, y = examples(60)
+    model = LocalSVR(**POINT).fit(X * np.float32(1e-40), y)
+    assert_allclose(model.predict(X * np.float32(1e-40)), y.mean(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "manhattan"])
@@ -147,6 +173,7 @@ def test_the_trend_is_settled_by_the_rows_and_kept_in_the_file(tmp_path: Path) -
     assert of_values.seeing(256).trend == "linear" and of_values.seeing(257).trend == "constant"
     assert KernelSVM(loss="least-squares", kernel="linear").seeing(3).trend == "constant"
     assert KernelSVM(loss="least-squares", trend="linear").seeing(1000).sloped
+    assert not KernelSVM(loss="least-squares").sloped  # a file without the word is from before there was a trend
     X, y = examples(60)
     for model, kept in (
         (LocalSVR(**POINT), "linear"),
@@ -158,6 +185,25 @@ def test_the_trend_is_settled_by_the_rows_and_kept_in_the_file(tmp_path: Path) -
         with h5py.File(path) as file:
             assert json.loads(file.attrs["config"])["method"].get("trend") == kept
         assert_array_equal(load(path).predict(X), model.predict(X))
+
+
+def test_the_columns_that_count_are_those_of_a_member(tmp_path: Path) -> None:
+    """Six members of 60 columns have 360 together."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 60)).astype(np.float32)
+    y = X[:, 0] * 2.0 + np.sin(X[:, 1]) + 0.1 * rng.standard_normal(150)
+    model = LocalSVR(metric="auto", repeats=3, gamma=1.0, cost=10.0).fit(X, y)
+    model.save(tmp_path / "m.h5")
+    with h5py.File(tmp_path / "m.h5") as file:
+        config = json.loads(file.attrs["config"])
+        assert config["method"]["trend"] == "linear" and file["cells/model_slope"].shape[1] <= 120
+
+
+def test_wide_sparse_rows_with_a_trend_count_their_columns() -> None:
+    """The memory of a cell's moments grows with all columns, however few have a value."""
+    method = KernelSVM(loss="least-squares", trend="linear")
+    size = CellSize(100, 20, 1.0, 5, 0, columns=30_000, entries=2000, dense=False)
+    assert method.memory(size) > 8 * 30_000**2 > method.memory(replace(size, columns=20))
 
 
 def test_a_trend_of_classes_or_of_products_is_refused(tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ class System(ABC):
     def final(self, jobs: Sequence[Job], starts: Sequence[Start | None]) -> list[Solution]:
         """The solutions to keep, for jobs of one cost each.
 
-        By default fold models are kept as they are, and what has no start is solved from nothing.
-        starts : for each job what `start` or `whole_start` gave, None without cross-validation.
+        By default fold models are kept as they are, and what has no start is solved from nothing. A job's start is
+        what `start` or `whole_start` gave, None without cross-validation.
         """
         return [
             self.solve([job], [None], 1.0)[0][0] if start is None else start

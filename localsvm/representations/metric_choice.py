@@ -128,13 +128,14 @@ def choose(
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
     hopeful = trial.hopeful(trial.weakened(ordered[:FEW], first))
-    if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful):
+    tries = len({*learned, *tried})
+    if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful, tries, mates):
         trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
         others = trial.gaining(best, hopeful) if options.gaining else trial.others(first, ordered[:members])
-    choice = trial.tested(first, best, len({*learned, *tried}), mates)
+    choice = trial.tested(first, best, tries, mates)
     if options.gaining and choice.geometry == first:
         others = []
     several = [choice.geometry, *(each for each in others if _kind(each) != _kind(choice.geometry))][:members]
@@ -157,7 +158,7 @@ class _Trial:
         threads: Threads,
     ) -> None:  # fmt: skip
         self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
-        self._every = np.arange(len(folds), dtype=np.int64)
+        self._every, self._of_values = np.arange(len(folds), dtype=np.int64), next(iter(views.values())).values
         self._courses: dict[tuple[Geometry, int], Course] = {}
         self._starts: dict[tuple[Geometry, int], Course] = {}
         self._steps: dict[Geometry, Step] = {}
@@ -197,28 +198,29 @@ class _Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], first: Geometry) -> list[Geometry]:
-        """Some geometries and weaker ones, which the first fold has judged, each way until one is clearly worse."""
-        judged, ways = list(strong), [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
+        """Some geometries and weaker ones, judged by the first fold; of values each way until one is clearly worse."""
+        ways = [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
+        every, judged = [each for way in ways for each in way], set(strong)
         while ways := [way for way in ways if len(way) > 1]:
             self.add([way[1] for way in ways], FIRST)
-            judged += [way[1] for way in ways]
-            ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
-        return judged
+            judged |= {way[1] for way in ways}
+            ways = [way[1:] for way in ways if not self._of_values or self._above(way[1], way[0]) < HOPEFUL]
+        return [each for each in every if each in judged]
 
-    def is_sure(self, first: Geometry, hopeful: Sequence[Geometry]) -> bool:
-        """Whether one fold is enough: one geometry has hope, and is better than the first one beyond doubt.
+    def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
+        """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
 
-        Only of values: the share of wrong rows of classes is told apart by more rows than their loss.
+        The share of wrong rows of classes is told apart by more rows than their loss.
         """
-        better = self._joined(hopeful[0], FIRST) - self._joined(first, FIRST)
-        weight = self._views[first.ranks].weight[self._order(first, FIRST)]
-        beyond = max(paired(better, weight / weight.sum())) < SURE
-        return self._views[first.ranks].values and len(hopeful) == 1 and beyond
+        if not self._of_values or len(hopeful) > 1:
+            return False
+        choice = self._tested(first, hopeful[0], tries, mates)
+        return choice.geometry == hopeful[0] and max(choice.z) < SURE
 
     def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
         rows, order = self._views[best.ranks], self._order(best)
-        share, of_best = rows.weight[order] / rows.weight[order].sum(), self._joined(best)
+        share, of_best = rows.weight[order] / rows.weight[order].sum(), rows.losses(rows.Y[order], self._values(best))
         gains = {}
         for each in candidates:
             if _kind(each) != _kind(best):

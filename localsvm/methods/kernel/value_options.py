@@ -84,7 +84,7 @@ class ValueOptions(ValueLosses, KernelMethod):
 
         step = guide_step(size.rows) if self.value_losses else 0
         part = super().memory(replace(size, rows=-(-size.rows // step))) if step else 0
-        trend = trend_bytes(size.rows, size.features, size.folds) * (1 + bool(step)) if self.sloped else 0
+        trend = trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0
         return super().memory(size) + part + trend
 
     def check(self, size: CellSize) -> None:

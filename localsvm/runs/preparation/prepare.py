@@ -170,9 +170,9 @@ class _Preparing:
         chain, measured = self._mapped(config, head, chain, found, near)
         # from here on with what was chosen
         members = measured.members or Members((measured.distance or config.method.distance,))
-        config = replace(
-            config, views="none" if chain.ranks is None else "ranks", method=config.method.seeing(chain.mapped_columns)
-        )
+        seen = members.width if members.several else chain.mapped_columns
+        views = "none" if chain.ranks is None else "ranks"
+        config = replace(config, views=views, method=config.method.seeing(seen))
         if not members.several:
             config = replace(config, method=config.method.measuring(members.distance(0)))
         if config.repeats is None:

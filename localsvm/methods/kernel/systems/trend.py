@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import dense_rows
-from localsvm.kernels.gram import centre_of
 from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
 from localsvm.targets.losses import Loss
 
 Floats = NDArray[np.float64]
 RIDGE = 1e-3
+ROUNDED = 1e-12  # of the second moments: smaller variances are what is left of rounding
+STEEPEST = 1e30  # slopes beyond, of columns that are nearly 0, have no place in float32
+ROWS = 1000  # whose median is the centre
 BLOCK = 1 << 20  # values of rows that are looked at together
 
 
@@ -45,30 +47,34 @@ class Residuals(NamedTuple):
 
 
 class Trend:
-    """The slopes of a cell's values, one for each fold that is left out.
+    """The slopes of a cell's values: of all rows, and one without each fold.
 
     Values of all problems are the same, so that they have one slope; see `Regression.encode`.
     """
 
     def __init__(self, cell: Cell) -> None:
-        self._cell, self._slopes = cell, dict[int, Floats]()
+        self._cell, self._slopes, self._products = cell, dict[int, Floats](), dict[int, Floats]()
 
     def slope(self, fold: int) -> Floats:
-        """The slope (d,) by the rows that a fold does not hold out."""
+        """The slope (d,) by the rows that a fold does not hold out; WHOLE holds out none."""
         if fold not in self._slopes:
-            sums = self._sums.sum(axis=0)
-            self._slopes[fold] = _slope(sums if fold == WHOLE else sums - self._sums[fold])
+            # a difference of sums would lose what an outlier has rounded off
+            self._slopes[fold] = _slope(np.delete(self._sums, [] if fold == WHOLE else fold, axis=0).sum(axis=0))
         return self._slopes[fold]
 
-    def products(self, slope: Floats) -> Floats:
-        """Products (n,) of the rows with a slope."""
-        shift = self._centre @ slope
-        return np.concatenate([rows @ slope for _, rows in self._blocks()]) + shift
+    def products(self, fold: int) -> Floats:
+        """Products (n,) of all rows with the slope of a fold."""
+        if fold not in self._products:
+            slope = self.slope(fold)
+            products = np.concatenate([rows @ slope for _, rows in self._blocks()])
+            self._products[fold] = products + self._centre @ slope
+        return self._products[fold]
 
     @cached_property
     def _centre(self) -> Floats:
-        """A point (d,) amid the rows, from which sums lose no digits."""
-        return np.asarray(centre_of(dense_rows(self._cell.X, np.arange(min(len(self._cell.y), 1000)))), np.float64)
+        """A point (d,) amid the rows, whatever few of them hold, from which sums lose no digits."""
+        some = dense_rows(self._cell.X, np.arange(min(len(self._cell.y), ROWS)))
+        return np.median(some, axis=0).astype(np.float64)
 
     @cached_property
     def _sums(self) -> Floats:
@@ -98,10 +104,11 @@ def _slope(sums: Floats) -> Floats:
     mean = sums[-1, :-1] / sums[-1, -1]
     moments = sums[:-1, :-1] / sums[-1, -1] - np.outer(mean, mean)
     variances, products = moments[:-1, :-1], moments[:-1, -1]
-    ridge = RIDGE * float(np.trace(variances))
-    if ridge <= 0.0:  # all rows are in one point
-        return np.zeros(len(products))
-    return np.linalg.solve(variances + ridge * np.eye(len(products)), products)
+    spread, none = float(np.trace(variances)), np.zeros(len(products))
+    if spread <= ROUNDED * float(np.trace(sums[:-2, :-2])) / sums[-1, -1]:  # all rows are in one point
+        return none
+    slope = np.linalg.solve(variances + RIDGE * spread * np.eye(len(products)), products)
+    return slope if np.abs(slope).max() < STEEPEST else none
 
 
 def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residuals:
@@ -113,13 +120,13 @@ def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residual
         constant = float(y.mean()) if job.fold == WHOLE else 0.0
         return Residuals(line, weight, line + constant, constant, slope)
     if trend is not None:
-        slope = trend.slope(job.fold)
-        line = trend.products(slope)
+        slope, line = trend.slope(job.fold), trend.products(job.fold)
     constant = loss.constant(y - line, weight)
     line = line + constant
     return Residuals(np.where(weight > 0.0, y - line, 0.0), weight, line, constant, slope)
 
 
 def trend_bytes(rows: int, features: int, folds: int) -> int:
-    """Bytes that `Trend` holds at most."""
-    return 8 * ((folds + 4) * (features + 2) ** 2 + 4 * min(rows * (features + 2), BLOCK))
+    """Bytes that `Trend` holds at most, for rows of so many columns."""
+    moments, blocks = (2 * folds + 4) * (features + 2) ** 2, 4 * min(rows * (features + 2), BLOCK)
+    return 8 * (moments + blocks + (folds + 1) * rows)

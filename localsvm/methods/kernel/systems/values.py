@@ -1,8 +1,8 @@
 """The problems of a cell whose loss is one of values, over one kernel.
 
 A model is f(x) = c + b . x + sum_i a_i k(x, x_i). First comes the slope b of the rows that it is trained on, if there
-is a trend, then the best constant c for what is left: a mean, or a quantile. So far from all rows a cell goes on along
-its line. The sum is the solution of the dual problem of csrc/smo.h for y - c - b . x: least squares by conjugate
+is a trend, then the best constant c for what is left: a mean, or a quantile. So, far from all rows, a cell goes on
+along its line. The sum is the solution of the dual problem of csrc/smo.h for y - c - b . x: least squares by conjugate
 gradients, all folds and costs together (solvers/least_squares.py), other losses by SMO, fold by fold along the costs.
 """
 
