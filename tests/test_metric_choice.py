@@ -424,13 +424,15 @@ def test_one_fold_is_enough_for_values_where_one_geometry_is_better_beyond_doubt
     base, noise = 2.0 + rng.random(400), rng.standard_normal(400)
     first, best, other = (Geometry.named(label) for label in ("none", "diag", "full"))
 
-    def sure(less: float, make: Any = of_values, hopeful: Any = (best,), mates: Any = None) -> bool:
+    def sure(less: Any, make: Any = of_values, hopeful: Any = (best,), mates: Any = None) -> bool:
         made = make({"none": base, "diag": base - less + 0.5 * noise, "full": base})
         return bool(made.is_sure(first, list(hopeful), 3, mates))
 
     assert sure(1.0) and not sure(0.1)
     assert not sure(1.0, trial) and not sure(1.0, hopeful=(best, other))
-    assert not sure(1.0, mates=Mates(np.arange(400) // 100))  # four groups
+    groups = np.arange(400) // 100
+    in_one = np.where(groups == 0, 1.5, 0.0)
+    assert sure(in_one) and not sure(in_one, mates=Mates(groups))
 
 
 def test_tuning_goes_downhill() -> None:
