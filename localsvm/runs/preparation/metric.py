@@ -46,7 +46,6 @@ SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
-VALUE_NEAR = 50  # near steps of a choice for values: the same are chosen, and the final steps go on from there
 
 
 @dataclass(frozen=True)
@@ -298,9 +297,7 @@ class _Learning:
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
-        near = min(CHOICE_PLAN.near_steps, VALUE_NEAR if data.values else CHOICE_PLAN.near_steps)
-        plan = replace(CHOICE_PLAN, near_steps=near)
-        choice, begun = choose(views, folds, options, plan, config.seed, self.threads, mates)
+        choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
         ranks = self.ranks if any(each.ranks for each in geometries) else None
