@@ -28,7 +28,7 @@ from localsvm.targets.losses import Loss
 Floats = NDArray[np.float64]
 RIDGE = 1e-3
 ROUNDED = 1e-12  # of the second moments: smaller variances are what is left of rounding
-STEEPEST = 1e30  # slopes beyond, of columns that are nearly 0, have no place in float32
+STEEPEST = 1e18  # slopes beyond, of columns that are nearly 0, would overflow float32 with the farthest rows
 ROWS = 1000  # whose median is the centre
 BLOCK = 1 << 20  # values of rows that are looked at together
 
