@@ -404,7 +404,7 @@ def of_values(losses: dict[str, np.ndarray]) -> Any:
 def test_weaker_ones_are_judged_until_one_is_clearly_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     base = np.random.default_rng(0).random(400)
     above = {"diag": 0.0, "diag^0.5": -0.2, "diag^0.25": 0.5, "none": 0.0}
-    strong, first = [Geometry.named("diag")], Geometry.named("ranks")
+    tried = [Geometry.named(label) for label in above]
     found = {}
     for values in (True, False):
         made = (of_values if values else trial)({"diag": base})
@@ -415,7 +415,7 @@ def test_weaker_ones_are_judged_until_one_is_clearly_worse(monkeypatch: pytest.M
                 made._results[each] = {0: Judged(np.stack([loss, loss]), np.zeros((400, 1)))}
 
         monkeypatch.setattr(made, "add", add)
-        found[values] = [each.label for each in made.weakened(strong, first)]
+        found[values] = [each.label for each in made.weakened(tried[:1], tried)]
     assert found == {True: ["diag", "diag^0.5", "diag^0.25"], False: ["diag", "diag^0.5", "diag^0.25", "none"]}
 
 

@@ -127,7 +127,7 @@ def choose(
     learned = trial.learned(options)
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in _weaker(each) if weak != first]
-    hopeful = trial.hopeful(trial.weakened(ordered[:FEW], first))
+    hopeful = trial.hopeful(trial.weakened(ordered[:FEW], tried))
     tries = len({*learned, *tried})
     if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful, tries, mates):
         trial.add([first, *hopeful], SECOND)
@@ -197,15 +197,19 @@ class _Trial:
         self.add([first, *some], SECOND)
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
-    def weakened(self, strong: Sequence[Geometry], first: Geometry) -> list[Geometry]:
-        """Some geometries and weaker ones, judged by the first fold; of values each way until one is clearly worse."""
-        ways = [[each, *(weak for weak in _weaker(each) if weak != first)] for each in strong]
-        every, judged = [each for way in ways for each in way], set(strong)
+    def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
+        """Those that are tried, which the first fold has judged; of values each way until one is clearly worse.
+
+        strong : of these, those that the others are weaker ones of.
+        """
+        if not self._of_values:
+            self.add(tried, FIRST)
+            return list(tried)
+        ways = [[each, *(weak for weak in _weaker(each) if weak in tried)] for each in strong]
         while ways := [way for way in ways if len(way) > 1]:
             self.add([way[1] for way in ways], FIRST)
-            judged |= {way[1] for way in ways}
-            ways = [way[1:] for way in ways if not self._of_values or self._above(way[1], way[0]) < HOPEFUL]
-        return [each for each in every if each in judged]
+            ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
+        return [each for each in tried if each in self._results]
 
     def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
         """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
@@ -220,7 +224,7 @@ class _Trial:
     def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
         rows, order = self._views[best.ranks], self._order(best)
-        share, of_best = rows.weight[order] / rows.weight[order].sum(), rows.losses(rows.Y[order], self._values(best))
+        share, of_best = self._share(best), rows.losses(rows.Y[order], self._values(best))
         gains = {}
         for each in candidates:
             if _kind(each) != _kind(best):
@@ -251,8 +255,7 @@ class _Trial:
 
     def _above(self, candidate: Geometry, best: Geometry) -> float:
         """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""
-        weight = self._views[best.ranks].weight[self._order(best)]
-        return float(paired(self._joined(candidate) - self._joined(best), weight / weight.sum())[0])
+        return float(paired(self._joined(candidate) - self._joined(best), self._share(best))[0])
 
     def weakest(self, best: Geometry, weaker: Iterable[Geometry]) -> Geometry:
         """The weakest metric that differs from the best by its strength alone and is within a standard error of it."""
@@ -309,6 +312,11 @@ class _Trial:
         judging = sorted(self._results[geometry]) if folds is None else folds
         return np.concatenate([np.flatnonzero(self._folds == fold) for fold in judging])
 
+    def _share(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Share (rows,) of each row in means over the rows that judged a candidate, in the order of its results."""
+        weight = self._views[geometry.ranks].weight[self._order(geometry, folds)]
+        return np.asarray(weight / weight.sum())
+
     def _joined(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
         """Results (2, rows) of a candidate by some folds, or all that judged it."""
         results = self._results[geometry]
@@ -321,8 +329,7 @@ class _Trial:
 
     def _mean(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
         """Mean loss and error (2,) of a candidate by some folds, or all that judged it."""
-        weight = self._views[geometry.ranks].weight[self._order(geometry, folds)]
-        return np.asarray(self._joined(geometry, folds) @ (weight / weight.sum()))
+        return np.asarray(self._joined(geometry, folds) @ self._share(geometry, folds))
 
 
 def _kind(geometry: Geometry) -> Geometry:

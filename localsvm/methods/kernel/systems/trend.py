@@ -100,12 +100,15 @@ class Trend:
 
 
 def _slope(sums: Floats) -> Floats:
-    """The slope (d,) of weighted sums (d + 2, d + 2)."""
-    mean = sums[-1, :-1] / sums[-1, -1]
-    moments = sums[:-1, :-1] / sums[-1, -1] - np.outer(mean, mean)
+    """The slope (d,) of weighted sums (d + 2, d + 2); 0 where no row has a weight, or all are in one point."""
+    none, total = np.zeros(len(sums) - 2), sums[-1, -1]
+    if not total:
+        return none
+    mean = sums[-1, :-1] / total
+    moments = sums[:-1, :-1] / total - np.outer(mean, mean)
     variances, products = moments[:-1, :-1], moments[:-1, -1]
-    spread, none = float(np.trace(variances)), np.zeros(len(products))
-    if spread <= ROUNDED * float(np.trace(sums[:-2, :-2])) / sums[-1, -1]:  # all rows are in one point
+    spread = float(np.trace(variances))
+    if spread <= ROUNDED * float(np.trace(sums[:-2, :-2])) / total:
         return none
     slope = np.linalg.solve(variances + RIDGE * spread * np.eye(len(products)), products)
     return slope if np.abs(slope).max() < STEEPEST else none
@@ -113,15 +116,15 @@ def _slope(sums: Floats) -> Floats:
 
 def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residuals:
     """What a job has to learn beside its line."""
-    weight, line = cell.training_weight(job.fold), np.zeros(len(cell.y))
     y = np.ascontiguousarray(cell.Y[:, job.problem])  # so that sums do not depend on the number of problems
-    slope = None if trend is None else np.zeros(cell.X.shape[1])
-    if not weight.any():  # the cell has one row, which the fold holds out
-        constant = float(y.mean()) if job.fold == WHOLE else 0.0
-        return Residuals(line, weight, line + constant, constant, slope)
+    weight, line, slope = cell.training_weight(job.fold), np.zeros(len(y)), None
     if trend is not None:
         slope, line = trend.slope(job.fold), trend.products(job.fold)
-    constant = loss.constant(y - line, weight)
+    constant = 0.0  # of a cell of one row, which the fold holds out
+    if weight.any():
+        constant = loss.constant(y - line, weight)
+    elif job.fold == WHOLE:
+        constant = float(y.mean())
     line = line + constant
     return Residuals(np.where(weight > 0.0, y - line, 0.0), weight, line, constant, slope)
 
