@@ -435,6 +435,20 @@ def test_one_fold_is_enough_for_values_where_one_geometry_is_better_beyond_doubt
     assert sure(in_one) and not sure(in_one, mates=Mates(groups))
 
 
+def test_weights_of_values_that_are_far_behind_have_no_matrix() -> None:
+    rng = np.random.default_rng(0)
+    base, noise = 2.0 + rng.random(400), rng.standard_normal(400)
+
+    def far(more: float, spread: float, make: Any = of_values) -> bool:
+        made = make({"manhattan+diag": base, "diag": base + more + spread * noise})
+        return bool(made._is_far(Geometry.named("diag")))
+
+    assert far(0.5, 0.5)
+    assert not far(0.1, 0.01)
+    assert not far(0.5, 10.0)
+    assert not far(0.5, 0.5, trial)
+
+
 def test_tuning_goes_downhill() -> None:
     """Of a loss with one valley it finds what looking at all steps finds, and not a number is no way down."""
 

@@ -25,6 +25,7 @@ SHARE = 6  # the same for a candidate: on few rows its samples take most of the 
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 FEW, HOPEFUL = 2, 2.0  # learned metrics that go on, and standard errors of the loss above the least one
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
+FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights of values beyond have no matrix
 SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 RISK = 0.05  # of leaving the Euclidean geometry without a reason, all candidates together
@@ -168,8 +169,8 @@ class _Trial:
         """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one."""
         weights = [each._replace(form="diag") for each in options.plain]
         self.add([options.plain[0], *weights], FIRST)
-        matrices = [each._replace(form="full") for each in weights if each.distance == "euclidean"]
-        matrices = matrices if options.matrix else []
+        promising = [each for each in weights if each.distance == "euclidean" and not self._is_far(each)]
+        matrices = [each._replace(form="full") for each in promising if options.matrix]
         self.add(matrices, FIRST)
         return weights + matrices
 
@@ -252,6 +253,14 @@ class _Trial:
         """The candidates whose loss is less than HOPEFUL standard errors above the least one."""
         best = self.best(candidates)
         return [each for each in candidates if self._above(each, best) < HOPEFUL]
+
+    def _is_far(self, weights: Geometry) -> bool:
+        """Whether weights of values are so much worse than the best of those judged that their matrix has no hope."""
+        if not self._of_values:
+            return False
+        best, (times, above) = self.best(self._results), FAR
+        worse = self._mean(weights)[0] > times * self._mean(best)[0]
+        return bool(worse and self._above(weights, best) > above)
 
     def _above(self, candidate: Geometry, best: Geometry) -> float:
         """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""

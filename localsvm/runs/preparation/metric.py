@@ -46,6 +46,7 @@ SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
+FURTHER_PLAN = LearningPlan(near_steps=80)  # of values, whose near samples in the choice have taught most of it
 
 
 @dataclass(frozen=True)
@@ -330,7 +331,7 @@ class _Learning:
             course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
             course = plan.finished(geometry.form, learner, course, seed, -1)
         else:
-            course = plan.further(learner, begun, seed)
+            course = (FURTHER_PLAN if data.values else plan).further(learner, begun, seed)
         if rank is not None:
             # the leading directions of the matrix, and then steps of their own
             U, size, _ = np.linalg.svd(course.values)
