@@ -48,6 +48,7 @@ def lsvm(environment: dict[str, str], *arguments: Any) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
+@pytest.mark.whole
 def test_the_example_runs_from_one_file(environment: dict[str, str], tmp_path: Path) -> None:
     X, y = banana(600, np.random.default_rng(0))
     write(tmp_path / "d.libsvm", as_examples(X), y)

@@ -34,7 +34,7 @@ VARIABLE = re.compile(r"export LOCALSVM_\w+=\S*")
 BLOCKS = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 NEAR, LITTLE = 0.2, 1.0  # numbers that differ by this share, or by so much, are alike
-FAST = {"README.md", "command-line.md"}  # the pages that the fast tests run
+FAST = {"README.md"}  # the pages that the fast tests run
 CHANGING = {  # from run to run, or from version to version
     r"\d{4}-\d\d-\d\d[T ][\d:.+Z-]+": "DATE",
     r"\b\d+(?:\.\d+){2}\S*": "VERSION",

@@ -67,6 +67,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.whole
 def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Path) -> None:
     """All commands and the classifier learn the metric of --metric auto by default, and divide into the same cells."""
     common = ("-P", "voronoi", "-c", 80, "-j", 1, "-q")

@@ -133,7 +133,7 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.fast(5)
+@pytest.mark.fast(2)
 @pytest.mark.parametrize("name", CASES)
 def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, options = CASES[name]
@@ -165,6 +165,7 @@ def test_all_engines_train_every_method(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks"])
+@pytest.mark.whole
 def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -195,7 +195,7 @@ def test_files_without_a_metric_are_refused(tmp_path: Path) -> None:
         read_given(tmp_path / "text")
 
 
-@pytest.mark.fast(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("metric", ["diag", "rank:2", "auto"])
 @pytest.mark.parametrize("kind", ["model", "partition"])
 def test_metrics_of_strangers(metric: str, kind: str, tmp_path: Path) -> None:

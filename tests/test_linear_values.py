@@ -23,7 +23,7 @@ METHODS = [
 ]  # fmt: skip
 
 
-@pytest.mark.fast(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("method", METHODS)
 def test_every_linear_method_learns_values(method: str, tmp_path: Any) -> None:
     (X, y), (new, truth) = noisy(400, 0), noisy(200, 1000)

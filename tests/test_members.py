@@ -386,6 +386,7 @@ def test_a_partition_file_has_one_geometry(tmp_path: Path) -> None:
     assert summary.repeats == 1 and learned(tmp_path / "m.h5").get("members") is None
 
 
+@pytest.mark.whole
 def test_members_of_an_estimator() -> None:
     known, test = rows(), rows(300, 7)
     model = LocalSVC(effort="high").fit(known.X, known.y)
@@ -513,6 +514,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return path, tmp_path / "m.h5"
 
 
+@pytest.mark.whole
 def test_members_are_told(files: tuple[Path, Path]) -> None:
     data, model = map(str, files)
     done = CliRunner().invoke(lsvm, ["train", "--repeats", "3", data, model])

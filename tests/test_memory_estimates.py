@@ -56,7 +56,7 @@ ROWS = {
     "mllkm": {"dense": (5000, 60, 0), "sparse": (1500, 1200, 10), "wide": (300, 10_000, 40)},
     **dict.fromkeys(("mtl", "mlsvm"), COMPONENTS),
     **dict.fromkeys(("svm", "rbf", "lasvm", "one-class", "l3-kernel"), FEW),
-    "mkl": FEW | {"sparse": (1200, 1000, 30)},
+    "mkl": {"dense": (1500, 100, 0), "sparse": (1000, 1000, 30), "wide": (400, 50_000, 60)},
 }
 
 

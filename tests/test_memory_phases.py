@@ -144,6 +144,7 @@ def test_learning_a_metric_is_bounded(metric: str, kind: str, n: int, d: int, tm
     assert refusals(work)[-1] == "learning the metric"
 
 
+@pytest.mark.whole
 def test_mapping_by_a_metric_that_is_given_is_bounded(tmp_path: Path) -> None:
     config, path = TrainingConfig(POINT, "none", scale="none", metric="rank:300"), tmp_path / "metric.h5"
     partition_only(rows("dense"), config, path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import Field, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,8 @@ def test_few_rows_and_rows_of_one_class_decide(line: str) -> None:
     assert (values >= 0.0).all() and values.any()  # 0 is a row that no kernel of the model reaches
 
 
-@pytest.mark.fast(8)
-@on_lines(LINES)
-@pytest.mark.parametrize("partition", ["none", "voronoi"])
+@pytest.mark.fast(3)
+@pytest.mark.parametrize(("line", "partition"), [*product(LINES, ["voronoi"]), *product(TINY, ["none"])])
 def test_the_model_is_the_same_for_any_jobs(line: str, partition: str, tmp_path: Path) -> None:
     X, y = examples(150, classes=3)
     config = TrainingConfig(method_of(line), partition, 60, folds=3, metric="none")

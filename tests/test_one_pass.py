@@ -72,6 +72,7 @@ def test_probabilities_are_in_proportion_up_to_one() -> None:
         assert size[~drawn].min(initial=np.inf) >= size[drawn].max()
 
 
+@pytest.mark.whole
 def test_rows_that_stay_stand_for_those_that_leave() -> None:
     X, y = problem(400)
     ones = [learned(X, y, 2.0, 80, 40, seed) for seed in range(20)]

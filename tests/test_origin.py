@@ -241,6 +241,7 @@ def test_a_linear_function_of_shifted_rows() -> None:
 
 
 @pytest.mark.parametrize("more", ["", WIDE])
+@pytest.mark.whole
 def test_convert_tells_of_columns_far_from_0(more: str, tmp_path: Path) -> None:
     X, y = rows()
     for name, by in (("near", 0.0), ("far", FAR)):

@@ -40,6 +40,7 @@ def test_the_sdist_has_what_the_repository_has(tmp_path: Path) -> None:
     assert not [name for name in packed if name.startswith("localsvm/") and name.endswith((".c", ".so", ".pyc"))]
 
 
+@pytest.mark.whole
 @needs_cython
 @pytest.mark.parametrize(("flags", "plain"), [("", True), ("-g -fsanitize=address", False)])
 def test_debug_information_is_for_those_who_ask(flags: str, plain: bool, tmp_path: Path) -> None:

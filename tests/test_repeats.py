@@ -64,7 +64,7 @@ def test_the_first_repeat_is_the_model_without_repeats(name: str, thin: bool, tm
             assert not np.array_equal(two.partition.state()["1/centres"], one.partition.state()["centres"])
 
 
-@pytest.mark.fast(4)
+@pytest.mark.fast(2)
 @pytest.mark.parametrize("select", ["vote", "refit"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_values_are_the_mean_over_the_repeats(classes: int, select: str, tmp_path: Path) -> None:
@@ -105,6 +105,7 @@ class StopAfter(Silent):
             raise Stop
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("thin", [False, True])
 def test_jobs_and_a_resume_change_no_bit(thin: bool, tmp_path: Path) -> None:
     whole = train(data(thin=thin), THREE, tmp_path / "whole.h5", resources=Resources(jobs=2))

@@ -34,11 +34,15 @@ SMALL = {
     "KernelL3SVMClassifier": {"clusters": 2, "gamma": 0.5, "cost": 10.0},
     "KernelSVMClassifier": {"gamma": 0.5, "cost": 10.0},
     "LocalOneClass": {"gamma": 0.5, "cost": 0.1},
-    "LocalSVC": {"gamma": 0.5, "cost": 10.0},
+    "LocalSVC": {"gamma": 0.5, "cost": 10.0, "metric": "none"},
     "LocalSVR": {"gamma": 0.5, "cost": 10.0},
     "KMeansSVMClassifier": {"clusters": 2, "cost": 1.0},
     "L3SVMClassifier": {"clusters": 2, "cost": 1.0},
     "ML3SVMClassifier": {"models": 2, "cost": 1.0},
+} | {
+    f"{kind}SVM{task}": {"clusters": 2, "shrinkage": 0.1, "coupling": 10.0, "cost": 1.0}
+    for kind in ("Mixture", "MultiTask")
+    for task in ("Classifier", "Regressor")
 }
 
 

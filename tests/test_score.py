@@ -167,6 +167,7 @@ def commands(tmp_path: Path, *options: Any) -> tuple[Any, Any, Any]:
     return trained, predicted, invoke("cv", *some, tmp_path / "rows")
 
 
+@pytest.mark.whole
 def test_what_the_commands_say(tmp_path: Path) -> None:
     trained, predicted, table = commands(tmp_path, "--score", "tpr-tnr")
     assert "; TPR x TNR = 0." in trained.stderr and table.stdout.startswith("cell,rows,gamma,cost,loss,best\n")
@@ -184,6 +185,7 @@ def test_what_the_commands_say(tmp_path: Path) -> None:
     assert "Accuracy = 0%" in stderr and "TPR" not in stderr
 
 
+@pytest.mark.whole
 def test_what_the_commands_say_of_accuracy(tmp_path: Path) -> None:
     trained, predicted, table = commands(tmp_path)
     assert "TPR" not in trained.stderr + predicted.stderr + table.stderr and "error" in table.stdout.splitlines()[0]

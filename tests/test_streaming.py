@@ -151,8 +151,8 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     assert measure(file).counts.rows == 400
 
 
-@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])
+@pytest.mark.whole
 def test_sparse_rows_are_trained_on(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(3)
     X = sparse.random_array((300, 2000), density=0.01, random_state=rng, dtype=np.float32).tolil()
@@ -162,7 +162,7 @@ def test_sparse_rows_are_trained_on(tmp_path: Path, name: str) -> None:
     clusters = {} if name == "linear" else {"clusters": (2.0,)}
     landmarks = {"landmarks_count": (300.0,)} if name == "l3" else {}
     config = config_of(name, cost=(0.01, 0.1), folds=2, **clusters, **landmarks)
-    summary = train_stream(file, config, tmp_path / "m.h5", block_bytes=3000)
+    summary = train_stream(file, config, tmp_path / "m.h5", block_bytes=12_000)
     assert summary.rows == 300 and summary.cv_error is not None
     with LocalModel(tmp_path / "m.h5") as model:
         assert np.mean(model.predict(read(file).X) == y) > 0.9

@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
 LONG = {"members"}
 
 
-@pytest.mark.fast(3)
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("name", [pytest.param(k, marks=pytest.mark.whole) if k in LONG else k for k in CASES])
 def test_all_engines_train_the_same_model(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, options = CASES[name]

@@ -52,9 +52,8 @@ def test_groups_are_held_out_in_every_way(way: list[str], folder: Path, tmp_path
     assert cv_error(folder / "t.csv", "--group-column", "patient", *to) > 0.3
 
 
-@pytest.mark.parametrize(
-    "way", [["--group-file", "groups.txt"], pytest.param(["-v", "blocks:4"], marks=pytest.mark.whole)]
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("way", [["--group-file", "groups.txt"], ["-v", "blocks:4"]])
 def test_coarse_cells_and_a_metric_know_groups(way: list[str], folder: Path, tmp_path: Path) -> None:
     """In several coarse cells, and out of core, the model is that of the memory."""
     way = [str(folder / word) if word.endswith("txt") else word for word in way]

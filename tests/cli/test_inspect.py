@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_line import FAST, error, invoke
 
 from localsvm.store.model import load_model
@@ -62,6 +63,7 @@ def test_other_files_are_refused(train_file: Path, tmp_path: Path) -> None:
     assert str(train_file) in error("inspect", train_file)
 
 
+@pytest.mark.whole
 def test_linear_local_methods_show_what_was_chosen(train_file: Path, tmp_path: Path) -> None:
     chosen = ["-m", "l3", "-K", "1,3", "-L", "2", "-C", "0.1,1"]
     summary = invoke("train", *chosen, "-s", "sgd", "--passes", 1, train_file, tmp_path / "m.h5").stderr
@@ -72,6 +74,7 @@ def test_linear_local_methods_show_what_was_chosen(train_file: Path, tmp_path: P
     assert "1 not converged" in lines["models"] and lines["models"].endswith("of the objective")
 
 
+@pytest.mark.whole
 def test_every_choice_is_shown(train_file: Path, tmp_path: Path) -> None:
     invoke("train", "-q", "-m", "mtl", "-K", 2, "--start", "2,3", "-C", 1, "-v", 2, train_file, tmp_path / "m.h5")
     report = json.loads(invoke("inspect", "--json", tmp_path / "m.h5").stdout)["models"]["chosen"]

@@ -96,6 +96,7 @@ def test_a_killed_run_resumes_to_the_same_bits(jobs: int, large_file: Path, tmp_
 ONE_CELL = ("-P", "none", "-g", "0.5,1,2", "-C", "0.3,3", "-v", "3", *PLAIN)
 
 
+@pytest.mark.fast(1)
 # the alarm may come between a file's opening and the statement that would close it: then Python closes it, and says so
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("jobs", [1, 2])

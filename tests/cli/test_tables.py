@@ -159,6 +159,7 @@ def test_a_damaged_table_in_a_model_is_refused(folder: Path, tmp_path: Path) -> 
             LocalModel(path, verify=False)
 
 
+@pytest.mark.whole
 def test_weights_are_a_column_or_of_labels_by_their_names(folder: Path, tmp_path: Path) -> None:
     """The model of a column of weights is that of the same weights in a file; classes are weighted by their names."""
     lines = (folder / "train.csv").read_text().splitlines()
@@ -240,6 +241,7 @@ def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
     assert "in 'label' has more digits than float64 holds" in error("train", tmp_path / "t.csv", tmp_path / "m.h5")
 
 
+@pytest.mark.whole
 def test_a_column_without_a_name_is_ignored_by_none(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i % 2},{i % 2 + i / 100}\n" for i in range(40))
     (tmp_path / "t.csv").write_text(",label,x\n" + rows)

@@ -361,6 +361,7 @@ def test_without_shared_memory_there_is_one_message(train_file: Path, tmp_path: 
     assert done.returncode != 0 and done.stderr.startswith("error: no ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.whole
 def test_repeats_are_told(train_file: Path, test_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.h5"
     result = invoke("train", *FAST, "-P", "voronoi", "-c", 80, "--repeats", 3, "--json", train_file, model)
@@ -418,6 +419,7 @@ def test_many_whole_labels_and_few_fractions_are_classes(tmp_path: Path) -> None
         invoke(*fast, tmp_path / name, tmp_path / f"{name}.h5")
 
 
+@pytest.mark.whole
 def test_rows_are_weighted_by_a_file_or_by_class(train_file: Path, tmp_path: Path) -> None:
     weights, model = tmp_path / "weights.gz", tmp_path / "m.h5"
     weights.write_bytes(gzip.compress(b"".join(b"%g\n" % ((i % 5) / 2) for i in range(300))))
@@ -545,6 +547,7 @@ def test_one_point_is_cross_validated_for_probabilities_and_the_summary_says_so(
     assert "probabilities   by a sigmoid, a curve of" in invoke("inspect", tmp_path / "model.h5").stdout
 
 
+@pytest.mark.whole
 def test_decision_values_beyond_float32_are_calibrated(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     write(tmp_path / "rows", rng.standard_normal((60, 3)).astype(np.float32), rng.choice([-1.0, 1.0], 60))
@@ -600,6 +603,7 @@ def test_classes_of_few_rows_are_told(tmp_path: Path) -> None:
     assert "(guessing: 67.74%)" in notes
 
 
+@pytest.mark.whole
 def test_ends_of_the_grid_and_classes_that_are_mostly_wrong_are_told(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, rare = rng.normal(size=(300, 2)), rng.random(300) < 0.1

@@ -338,6 +338,7 @@ def test_cells_learn_their_own_values(cells: tuple[Any, ...], loss: tuple[str, .
     assert mean_squared_error(y, answers[:, answers.shape[1] // 2]) < 0.1 * y.var()
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("loss", [SQUARES, LEVELS], ids=["squares", "levels"])
 def test_neither_jobs_nor_where_rows_lie_change_a_bit(loss: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
     given = ("train", "-q", *loss, *FEW[:4], *PLAIN, "-P", "chunks", "-c", 60, folder / "train")
