@@ -181,14 +181,14 @@ def options() -> list[list[str]]:
     """The options of each run, of a training set of 24 rows."""
     runs: list[list[str]] = []
     for turn, method in enumerate(METHODS):
+        half = slice(turn % 2, None, 2)
         special = {flag: values for names, flags in OWN.items() if method in names for flag, values in flags.items()}
         base = {flag: v for flag, v in (BASE | BASE_OWN.get(method, {})).items() if (method, flag) not in LACKING}
         for flag, values in (VALUES | special).items():
-            tried = values[turn % 2 :: 2] if flag in SHARED else values
+            tried = values[half] if flag in SHARED else values
             runs += [_line(method, base, {flag: value}) for value in tried if (method, flag) not in LACKING]
-        runs += [[*_line(method, base, {}), "-w", "1", weight] for weight in WEIGHTS[turn % 2 :: 2]]
-        tried = PAIRS[turn % 2 :: 2]
-        pairs = [pair.split() for pair in tried if (method, pair) not in LONG and (method, "-C") not in LACKING]
+        runs += [[*_line(method, base, {}), "-w", "1", weight] for weight in WEIGHTS[half]]
+        pairs = [pair.split() for pair in PAIRS[half] if (method, pair) not in LONG and (method, "-C") not in LACKING]
         runs += [[*_line(method, base, {}), *pair] for pair in pairs]
     runs += [
         _line("svm", BASE | BASE_OWN["svm"], {"-t": kernel, "-C": cost, "--scale": scale})

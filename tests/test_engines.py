@@ -164,8 +164,8 @@ def test_all_engines_train_every_method(name: str, tmp_path: Path) -> None:
         assert manifest(tmp_path / f"{kind}.h5") == manifest(tmp_path / "memory.h5")
 
 
-@pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks"])
 @pytest.mark.whole
+@pytest.mark.parametrize("partition", ["voronoi", "kmeans", "chunks"])
 def test_from_a_number_of_rows_on_there_are_several_coarse_cells(
     partition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,7 +194,7 @@ def test_what_helps_is_chosen(rows: Callable[..., Labelled], kind: dict[str, Any
         (200, {"classes": 40}),
         pytest.param(600, {"classes": 10, "d": 10}, marks=pytest.mark.whole),
         pytest.param(600, {"share": 0.05, "d": 10}, marks=pytest.mark.whole),
-        pytest.param(1500, {"d": 8}, marks=pytest.mark.whole),
+        pytest.param(3000, {"d": 8}, marks=pytest.mark.whole),
     ],
     ids=str,
 )

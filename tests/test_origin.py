@@ -240,8 +240,8 @@ def test_a_linear_function_of_shifted_rows() -> None:
             assert_allclose(far.decision_function(kind(X + FAR)), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("more", ["", WIDE])
 @pytest.mark.whole
+@pytest.mark.parametrize("more", ["", WIDE])
 def test_convert_tells_of_columns_far_from_0(more: str, tmp_path: Path) -> None:
     X, y = rows()
     for name, by in (("near", 0.0), ("far", FAR)):

@@ -137,9 +137,9 @@ def test_options_mean_the_same(options: dict[str, Any], weighted: bool, tmp_path
     both(tmp_path, "dense", replace(CELLS, **options), weights if weighted else None, resources=Resources(jobs=2))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "far"])
 @pytest.mark.parametrize("options", [{}, {"metric": "auto"}, {"repeats": 2, "coarse_size": 150}], ids=str)
-@pytest.mark.whole
 def test_rows_of_weight_0_are_left_out_alike(options: dict[str, Any], kind: str, tmp_path: Path) -> None:
     weights = tmp_path / "weights.txt"
     weights.write_text("".join(f"{i % 4}\n" for i in range(ROWS)))

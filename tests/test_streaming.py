@@ -151,8 +151,8 @@ def test_a_stream_gives_the_rows_of_the_file(tmp_path: Path, scale: str) -> None
     assert measure(file).counts.rows == 400
 
 
-@pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])
 @pytest.mark.whole
+@pytest.mark.parametrize("name", ["linear", "llsvm", "l3"])
 def test_sparse_rows_are_trained_on(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(3)
     X = sparse.random_array((300, 2000), density=0.01, random_state=rng, dtype=np.float32).tolil()

@@ -161,8 +161,8 @@ def test_the_neighbours_of_llsvm_are_chosen(tmp_path: Any) -> None:
     assert_allclose(chosen.decision_function(X), alone.decision_function(X), atol=1e-3)
 
 
-@pytest.mark.parametrize("select", ["vote", "refit"])
 @pytest.mark.whole
+@pytest.mark.parametrize("select", ["vote", "refit"])
 def test_a_choice_by_svms_that_did_not_converge_is_told(select: str) -> None:
     X, y = examples(100)
     cell, reports = cell_of(X, y), []

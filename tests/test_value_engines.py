@@ -236,9 +236,9 @@ def rows_of(n: int = 300, seed: int = 0) -> Dataset:
     return Dataset(*noisy(n, seed))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("partition", ["none", "voronoi"])
-@pytest.mark.whole
 def test_workers_change_no_bit(partition: str, name: str, tmp_path: Path) -> None:
     """The settings of one large cell go to several workers, and several cells do; more workers have threads inside."""
     config = replace(CONFIGS[name], partition=partition, cell_size=1000 if partition == "none" else 60)
@@ -329,6 +329,7 @@ def expected(model: LocalModel, X: np.ndarray) -> np.ndarray:
 TWO: dict[str, Any] = {"cost": (3.0, 30.0)}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("method", "options"),
     [
@@ -339,7 +340,6 @@ TWO: dict[str, Any] = {"cost": (3.0, 30.0)}
     ],
     ids=["squares", "levels", "cells", "intervals"],
 )
-@pytest.mark.whole
 def test_members_of_several_geometries_are_averaged(method: KernelSVM, options: dict[str, Any], tmp_path: Path) -> None:
     config = TrainingConfig(method, **options)
     train(curved(400, 0), config, tmp_path / "one.h5")

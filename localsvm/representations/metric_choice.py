@@ -199,7 +199,7 @@ class _Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
-        """Those that are tried, which the first fold has judged; of values each way until one is clearly worse.
+        """The first fold judges what is tried, of values each way until one is clearly worse; returns what it judged.
 
         strong : of these, those that the others are weaker ones of.
         """
