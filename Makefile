@@ -110,13 +110,13 @@ C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_smo_terms.py tes
 BOUNDS := build/bounds
 
 sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
-	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build -j "$$(nproc)" \
+	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
 	    $(PYTEST) -m '$(EVERY)' -p no:cacheprovider -k 'not private_memory and not $(OTHER_PARTS)' $(C_TESTS)
 
 bounds: build ## the fast ones of the same tests on a build of Cython that checks every index
-	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build -j "$$(nproc)" --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
+	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
 	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -p no:cacheprovider $(C_TESTS) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.

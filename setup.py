@@ -15,7 +15,7 @@ EXTENSIONS = {
     # the hot loops are compiled once: the others are handed the table of a level by this one
     "localsvm._core": ["csrc/simd.c", *(f"csrc/level_{level}.c" for level in LEVELS)],
     "localsvm.kernels._kernels": ["csrc/kernels.c"],
-    "localsvm.kernels._local_maps": ["csrc/local_maps.c", "csrc/kernels.c"],
+    "localsvm.kernels._local_maps": ["csrc/local_maps.c"],
     "localsvm.solvers._smo": ["csrc/smo.c", "csrc/lasvm.c"],
     "localsvm.solvers._linear": ["csrc/linear.c", "csrc/sdca.c"],
     "localsvm.solvers._ml3": ["csrc/ml3.c"],
@@ -48,6 +48,8 @@ def extension(name: str, sources: list[str]) -> Extension:
 
 
 setup(
+    # no two extensions may have a C file in common: their compilers would write one object file at the same time
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [extension(*item) for item in EXTENSIONS.items() if Path(item[0].replace(".", "/") + ".pyx").exists()],
         build_dir="build/bounds/cython" if CHECKED else None,

@@ -103,8 +103,8 @@ cdef class Panels:
 
     Attributes
     ----------
-    n, size : int
-        The number of rows, without and with padding.
+    n, size, width : int
+        The number of rows, without and with padding, and of those in a panel.
     norms : (size,) float32
         What the rows add to distances by themselves: squared norms, 0 in the padding; for SUMS all 0.
     """
@@ -112,22 +112,22 @@ cdef class Panels:
     cdef lsvm_panels b
     cdef int base
     cdef readonly object packed, norms
-    cdef readonly int64_t n, size
+    cdef readonly int64_t n, size, width
 
     def __init__(self, const float[:, ::1] X, base, level=None):
-        cdef int64_t d = X.shape[1], width
+        cdef int64_t d = X.shape[1]
         cdef float[::1] packed_view, norm_view
         cdef lsvm_points a
         self.ops = ops_at(level)
         self.base = BASES.index(base)
-        width = lsvm_panel_width(self.ops)
+        self.width = lsvm_panel_width(self.ops)
         self.n = X.shape[0]
-        self.size = (self.n + width - 1) // width * width
+        self.size = (self.n + self.width - 1) // self.width * self.width
         self.packed = aligned((max(1, self.size * d),), np.float32)
         self.norms = aligned((self.size,), np.float32)
         self.norms[:] = 0
         packed_view, norm_view = self.packed, self.norms
-        self.b = lsvm_panels(&packed_view[0], NULL, self.size // width, d)
+        self.b = lsvm_panels(&packed_view[0], NULL, self.size // self.width, d)
         if self.n:
             if self.base:
                 self.b.norm = &norm_view[0]
@@ -301,7 +301,7 @@ cdef class Expansion:
 
     def _keep_used_panels(self, ptr, index, coef):
         """Store the coefficients panel by panel, without unused panels, models in the order of their kernels."""
-        width = lsvm_panel_width(self.panels.ops)
+        width = self.panels.width
         panels = max(1, self.panels.size // width)
         place = np.empty(self.models, np.int64)
         place[self.order] = np.arange(self.models)

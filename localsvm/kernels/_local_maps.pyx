@@ -5,12 +5,9 @@ from libc.stdint cimport int64_t
 
 from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_rows, ops_at
 
-from localsvm.kernels._kernels import aligned
+from localsvm.kernels import PRODUCTS
+from localsvm.kernels._kernels import Panels, aligned
 
-
-cdef extern from "kernels.h":
-    int64_t lsvm_panel_width(const lsvm_ops *ops) nogil
-    void lsvm_pack(const lsvm_ops *ops, const float *x, int64_t n, int64_t d, int64_t ld, float *out) nogil
 
 cdef extern from "local_maps.h":
     cdef struct lsvm_local_maps:
@@ -50,21 +47,19 @@ cdef class LocalMaps:
     cdef readonly int64_t size
 
     def __init__(self, kind, const float[::1] gammas, const float[:, ::1] anchors, const float[:, ::1] weights, level=None):
-        cdef int64_t n = anchors.shape[0], d = anchors.shape[1], width
+        cdef int64_t n = anchors.shape[0], d = anchors.shape[1]
         cdef float[::1] c, w, g
         if gammas.shape[0] != n or weights.shape[0] != n or weights.shape[1] != d:
             raise ValueError("gammas, anchors and weights must be of as many functions, and of as many features")
         self.ops = ops_at(level)
-        width = lsvm_panel_width(self.ops)
-        self.size = (n + width - 1) // width * width
-        c, w, g = (aligned((max(1, size),), np.float32) for size in (self.size * d, self.size * d, self.size))
-        self.kept = (np.asarray(c), np.asarray(w), np.asarray(g))
+        packed = Panels(anchors, PRODUCTS, level)
+        self.size = packed.size
+        g = aligned((max(1, self.size),), np.float32)
+        self.kept = (packed.packed, Panels(weights, PRODUCTS, level).packed, np.asarray(g))
         self.kept[2][:] = 0
         self.kept[2][:n] = np.multiply(gammas, LOG2_E if kind in ("exponential", "gaussian") else 1.0)
-        if n and d:
-            lsvm_pack(self.ops, &anchors[0, 0], n, d, d, &c[0])
-            lsvm_pack(self.ops, &weights[0, 0], n, d, d, &w[0])
-        self.maps = lsvm_local_maps(MAPS.index(kind), self.size // width, d, &c[0], &w[0], &g[0])
+        c, w = self.kept[:2]
+        self.maps = lsvm_local_maps(MAPS.index(kind), self.size // packed.width, d, &c[0], &w[0], &g[0])
 
     def values(self, const float[:, ::1] X, float[:, ::1] out) -> None:
         """out[i, m]: the value of function m for row i, float32; 0 in the padding.
