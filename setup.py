@@ -59,5 +59,5 @@ setup(
             "wraparound": CHECKED,
             "cdivision": True,
         },
-    )
+    ),
 )

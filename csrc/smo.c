@@ -208,35 +208,63 @@ static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
         f[i] = p->y[i] - (p->is_double ? ((const double *)s->g)[i] : (double)((const float *)s->g)[i]);
 }
 
-int lsvm_smo_continue(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
-                      double tolerance, double *b, double *f, struct lsvm_report *report)
+/* Bounds of a coefficient whose row has this cost: on the side of its label for the hinge, the loss's own else. */
+static void bounds(const struct lsvm_dual *loss, double y, double cost, double *lo, double *hi)
 {
-    struct lsvm_smo_state s;
-    int code = begin(p, &s, lo, hi, b);
-    if (code)
-        return code;
-    code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), f);
-    if (code)
-        goto out;
-    current_f(p, &s, f);
-    evaluate(p, &s, f, report);
-    report->converged = s.converged;
-    memcpy(b, s.b, (size_t)p->n * sizeof(double));
-out:
-    lsvm_smo_state_free(&s);
-    return code;
+    if (!loss) {
+        *hi = y > 0 ? cost : 0;
+        *lo = y < 0 ? -cost : 0;
+    } else {
+        *hi = cost > 0 ? cost * loss->high : 0;
+        *lo = cost > 0 ? cost * loss->low : 0;
+    }
 }
 
-/* Boxes for cost c. Coefficients that rescale took to a bound, but for a rounding, are put there. */
-static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *weight, double c)
+static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct lsvm_path *path, double c)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        bounds(path->loss, p->y[i], c * path->weight[i], &s->lo[i], &s->hi[i]);
+}
+
+/* Coefficients that rescale took to a bound, but for a rounding, are put there. */
+static void snap(const struct lsvm_smo *p, struct lsvm_smo_state *s)
 {
     for (int64_t i = 0; i < p->n; i++) {
-        s->hi[i] = p->y[i] > 0 ? c * weight[i] : 0;
-        s->lo[i] = p->y[i] < 0 ? -c * weight[i] : 0;
         if (s->b[i] > s->hi[i] * (1 - 1e-12))
             s->b[i] = s->hi[i];
         if (s->b[i] < s->lo[i] * (1 - 1e-12))
             s->b[i] = s->lo[i];
+    }
+}
+
+/* In the boxes of a smaller cost: free coefficients beyond them go to their edges, and f = Kb along. */
+static void clip(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double *f,
+                 double *part, double *product)
+{
+    int any = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double b = s->b[i], edge = b > s->hi[i] ? s->hi[i] : b < s->lo[i] ? s->lo[i] : b;
+        part[i] = fabs(edge - b) > 1e-12 * fabs(b) ? edge - b : 0;
+        s->b[i] = edge;
+        any |= part[i] != 0;
+    }
+    if (any)
+        lsvm_smo_multiply(ops, p, part, product);
+    for (int64_t i = 0; any && i < p->n; i++)
+        f[i] += product[i];
+}
+
+/* Terms of a loss for cost c. */
+static void set_terms(const struct lsvm_smo *p, const struct lsvm_dual *loss, const double *weight, double c,
+                      struct lsvm_coef_terms *terms, double *e, double *plus, double *minus)
+{
+    terms->e = e, terms->plus = plus, terms->minus = minus, terms->total = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double cost = c * weight[i];
+        e[i] = cost > 0 ? loss->e : 0;
+        plus[i] = cost > 0 ? loss->plus / cost : 0;
+        minus[i] = cost > 0 ? loss->minus / cost : 0;
+        terms->total += cost;
     }
 }
 
@@ -265,45 +293,66 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
                          : f[i] + (ratio - 1) * product[i];
 }
 
-int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *weight, const double *unit,
-                  const struct lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b,
-                  double *f, struct lsvm_report *reports)
+/* All coefficients at their bound, the right start for a small cost; 0 where it is infinite, and with an offset. */
+static void begin_path(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct lsvm_path *path, double *f)
 {
-    struct lsvm_smo_state s;
-    double *work = NULL;
-    int code = lsvm_smo_state_new(p, &s);
-    if (code)
-        return code;
-    work = malloc(3 * (size_t)p->n * sizeof(double));
-    if (!work) {
-        code = LSVM_NO_MEMORY;
-        goto out;
+    for (int64_t i = 0; i < p->n; i++) {
+        double lo = 0, hi = 0;
+        bounds(path->loss, p->y[i], path->costs[0] * path->weight[i], &lo, &hi);
+        const double bound = p->y[i] > 0 ? hi : lo;
+        s->b[i] = p->offset || isinf(bound) ? 0 : bound;
+        f[i] = p->offset ? 0 : path->costs[0] * path->unit[i];
     }
-    double *now = work, *part = work + p->n, *product = work + 2 * p->n;
+}
+
+int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
+                  double tolerance, double *b, double *f, struct lsvm_report *reports)
+{
+    const size_t doubles = (size_t)problem->n * sizeof(double);
+    const struct lsvm_dual *loss = path->loss;
+    const struct lsvm_before *before = path->before;
+    const int with_terms = loss && (loss->e > 0 || loss->plus > 0 || loss->minus > 0);
+    struct lsvm_coef_terms terms = {0};
+    struct lsvm_smo own = *problem;
+    const struct lsvm_smo *p = &own;
+    struct lsvm_smo_state s;
+    own.terms = with_terms ? &terms : NULL;
+    double *work = malloc((with_terms ? 6 : 3) * doubles);
+    if (!work)
+        return LSVM_NO_MEMORY;
+    int code = lsvm_smo_state_new(p, &s);
+    if (code) {
+        free(work);
+        return code;
+    }
+    double *now = work, *part = work + p->n, *product = work + 2 * p->n, *of_terms = work + 3 * p->n;
     if (before) {
-        memcpy(s.b, before->b, (size_t)p->n * sizeof(double));
-        memcpy(now, before->f, (size_t)p->n * sizeof(double));
-        set_boxes(p, &s, weight, before->cost);
+        memcpy(s.b, before->b, doubles);
+        memcpy(now, before->f, doubles);
+        set_boxes(p, &s, path, before->cost);
+        snap(p, &s);
     } else
-        for (int64_t i = 0; i < p->n; i++) { /* all coefficients at their bound, the right start for a small cost */
-            s.b[i] = p->offset ? 0 : costs[0] * weight[i] * p->y[i];
-            now[i] = p->offset ? 0 : costs[0] * unit[i];
-        }
-    for (int64_t c = 0; c < n_costs; c++) {
+        begin_path(p, &s, path, now);
+    for (int64_t c = 0; c < path->n_costs; c++) {
+        const double cost = path->costs[c], ratio = cost / (c > 0 ? path->costs[c - 1] : before ? before->cost : cost);
         if (c > 0 || before)
-            rescale(ops, p, &s, costs[c] / (c > 0 ? costs[c - 1] : before->cost), now, part, product);
-        set_boxes(p, &s, weight, costs[c]);
+            rescale(ops, p, &s, ratio, now, part, product);
+        set_boxes(p, &s, path, cost);
+        if (ratio < 1)
+            clip(ops, p, &s, now, part, product);
+        snap(p, &s);
+        if (with_terms)
+            set_terms(p, loss, path->weight, cost, &terms, of_terms, of_terms + p->n, of_terms + 2 * p->n);
         s.iterations = 0;
         code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), now);
         if (code)
-            goto out;
+            break;
         current_f(p, &s, now);
         evaluate(p, &s, now, &reports[c]);
         reports[c].converged = s.converged;
-        memcpy(b + c * p->n, s.b, (size_t)p->n * sizeof(double));
-        memcpy(f + c * p->n, now, (size_t)p->n * sizeof(double));
+        memcpy(b + c * p->n, s.b, doubles);
+        memcpy(f + c * p->n, now, doubles);
     }
-out:
     free(work);
     lsvm_smo_state_free(&s);
     return code;

@@ -97,9 +97,12 @@ void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *proble
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 
-/* The same from b and f = Kb, both given, as a path does: the report is uncertified, with the gap as the loop saw it. */
-int lsvm_smo_continue(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
-                      double tolerance, double *b, double *f, struct lsvm_report *report);
+/* The dual of a loss of values for a row of cost 1: bounds, and the numbers of its term. For a row of cost C_i bounds
+ * are C_i times, plus and minus 1 / C_i times these. Without a term all three are 0. */
+struct lsvm_dual {
+    double low, high; /* low <= 0 <= high, which may be infinite */
+    double e, plus, minus;
+};
 
 /* Where a path goes on from: the solution b and f = Kb for `cost`. */
 struct lsvm_before {
@@ -107,12 +110,22 @@ struct lsvm_before {
     const double *b, *f;
 };
 
-/* Solve for ascending costs C, boxes C * weight_i on the side of y_i, each from the last one's solution: coefficients
- * at a bound grow with C, free ones stay. `unit` is K (y * weight), the decision values of all coefficients at C = 1,
- * where the path begins; with `before` (may be NULL) it goes on from there instead. b and f (costs x n) receive
- * coefficients and Kb; reports (costs) come uncertified: gaps as the loop saw them. */
-int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *weight, const double *unit,
-                  const struct lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b,
-                  double *f, struct lsvm_report *reports);
+/* A regularisation path: rows of cost C weight_i for ascending C. It begins with all coefficients at their bounds, those
+ * on the side of y_i, where these are finite; `unit` is K times them at C = 1. With `before` (may be NULL) it goes on
+ * from there, and `unit` is not read. */
+struct lsvm_path {
+    const double *weight;         /* n, 0 for rows held out */
+    const struct lsvm_dual *loss; /* NULL for the hinge, y_i = -1 or 1 */
+    const double *unit;           /* n */
+    const struct lsvm_before *before;
+    const double *costs;
+    int64_t n_costs;
+};
+
+/* Solve along a path, each cost from the last one's solution: coefficients at a bound grow with C, free ones stay, as
+ * far as the boxes let them where C is below that of `before`. b and f (costs x n) receive coefficients and Kb; reports
+ * (costs) come uncertified: gaps as the loop saw them. The terms of the problem are not read. */
+int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
+                  double tolerance, double *b, double *f, struct lsvm_report *reports);
 
 #endif

@@ -19,7 +19,8 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.kernels.symmetric import widened
 from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
-from localsvm.methods.kernel.systems.values import ValueSystem
+from localsvm.methods.kernel.systems.duals import DualSystem
+from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.solvers._conjugate import Passes
 from localsvm.solvers.least_squares import (
     LANDMARKS,
@@ -333,7 +334,7 @@ def test_a_cell_without_a_matrix_is_solved_as_with_it(n: int) -> None:
     assert K.shape == (padded(n), padded(n))
     jobs, found = [Job(0, fold, np.asarray([0.1, 2.0, 30.0])) for fold in range(3)], []
     for matrix in (K, kernel_rows(cell, SMOOTH)):
-        system = ValueSystem(cell, matrix, SMOOTH, 1e-6, cell.target.losses)
+        system = SquaresSystem(cell, matrix, SMOOTH, 1e-6, cell.target.losses)
         paths = system.solve([job.at(0, 2) for job in jobs], [None] * 3, 1.0)
         more = system.solve([job.at(2, 3) for job in jobs], [path[-1] for path in paths], 1.0)
         paths = [[*path, *others] for path, others in zip(paths, more, strict=True)]
@@ -356,7 +357,7 @@ def test_held_out_values_are_those_of_refits() -> None:
     cell = cell_of_values(X, y, folds=4, weight=weight)
     K, costs = Gram(cell.X, Scratch()).matrix(ROUGH), np.asarray([0.05, 1.0, 20.0])
     wide, n = K[:120, :120].astype(np.float64), len(y)
-    system, jobs = ValueSystem(cell, K, ROUGH, 1e-7, cell.target.losses), [Job(0, fold, costs) for fold in range(4)]
+    system, jobs = SquaresSystem(cell, K, ROUGH, 1e-7, cell.target.losses), [Job(0, fold, costs) for fold in range(4)]
     values = np.full((3, 1, n), np.nan)
     system.held_out(jobs, system.solve(jobs, [None] * 4, 1.0), values)
     for fold in range(4):
@@ -373,9 +374,12 @@ def test_half_squares_of_twice_the_cost_have_the_same_values() -> None:
     """The expectile of level 1/2 is half the square; SMO solves it."""
     X, y = examples(100)
     found = []
-    for loss, cost in ((Loss(LEAST_SQUARES), 3.0), (Loss(EXPECTILE, 0.5), 6.0)):
+    for system_of, loss, cost in (
+        (SquaresSystem, Loss(LEAST_SQUARES), 3.0),
+        (DualSystem, Loss(EXPECTILE, 0.5), 6.0),
+    ):
         cell = cell_of_values(X, y, folds=3, losses=(loss,))
-        system = ValueSystem(cell, Gram(cell.X, Scratch()).matrix(ROUGH, True), ROUGH, 1e-6, cell.target.losses)
+        system = system_of(cell, Gram(cell.X, Scratch()).matrix(ROUGH, True), ROUGH, 1e-6, cell.target.losses)
         jobs = [Job(0, fold, np.asarray([cost])) for fold in range(3)]
         values = np.full((1, 1, 100), np.nan)
         system.held_out(jobs, system.solve(jobs, [None] * 3, 1.0), values)
@@ -388,7 +392,7 @@ def test_a_model_is_refined_where_float32_misleads_the_search() -> None:
     n, kernel, cost, tolerance = 500, Kernel("gaussian", 0.005), 5e4, 1e-3
     cell = cell_of_values(*examples(n, seed=2), folds=3)
     K = Gram(cell.X, Scratch()).matrix(kernel)
-    system = ValueSystem(cell, K, kernel, tolerance, cell.target.losses)
+    system = SquaresSystem(cell, K, kernel, tolerance, cell.target.losses)
     (model,) = system.final([Job(0, WHOLE, np.asarray([cost]))], [None])
     assert model is not None and model.report.converged
     one, y = np.ones((1, n), np.float32), (cell.Y[:, 0] - model.report.bias)[None]
@@ -405,7 +409,7 @@ def test_the_best_of_the_refinements_is_kept() -> None:
     n, kernel = 500, Kernel("gaussian", 0.005)
     cell = cell_of_values(*examples(n, seed=2), folds=3)
     K = Gram(cell.X, Scratch()).matrix(kernel)
-    system = ValueSystem(cell, K, kernel, 1e-3, cell.target.losses)
+    system = SquaresSystem(cell, K, kernel, 1e-3, cell.target.losses)
     costs = np.asarray([1.0, 5e4, 2e5])
     y = np.repeat((cell.Y[:, 0] - cell.Y[:, 0].mean())[None], 3, axis=0).astype(np.float32)
     one = np.ones_like(y)

@@ -19,7 +19,7 @@ from localsvm.kernels._kernels import aligned, padded
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.solvers._smo import DualReport, KernelDual, Terms
-from localsvm.solvers.boxes import Boxes, moved
+from localsvm.solvers.boxes import Boxes
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
@@ -385,30 +385,40 @@ def test_boxes_and_terms_are_those_of_the_loss(loss: Loss) -> None:
 
 @each_loss
 @all_fast
-def test_a_path_goes_on_from_grown_coefficients_and_their_products(loss: Loss) -> None:
-    """Coefficients at a bound are at the next one; what is found without a certificate is as good as with it."""
+def test_the_solutions_of_a_path_are_those_of_single_costs(loss: Loss) -> None:
+    """Along ascending costs, on from the last of them, and back to a smaller one."""
     X, y = rows(100, seed=14)
     K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
-    before, problem = (problem_of(K, y, C * weight, loss) for C in (0.5, 2.0))
-    b, f, _ = solve(K, before, 1e-6)
-    size = len(K)
-    old, new = (np.pad(each, (0, size - 100)) for each in (b, f))
-    boxes = Boxes.of(loss.dual, np.pad(problem.cost, (0, size - 100)))
-    first = boxes.grown(old, 4.0, np.pad(before.cost, (0, size - 100)), loss.dual)
-    assert np.all((boxes.low <= first) & (first <= boxes.high))
-    ends = [0.5 * np.where(weight > 0.0, weight, 1.0) * end for end in (loss.dual.low, loss.dual.high)]
-    at_bound = (b != 0.0) & ((b == ends[0]) | (b == ends[1]))
-    assert at_bound.any() == np.isfinite(loss.dual.high)
-    np.testing.assert_allclose(first[:100], np.where(at_bound, 4.0 * b, b))
-    dual = KernelDual(K, np.pad(y, (0, size - 100)), unit_diagonal=True)
-    product = moved(dual, old, new, first, 4.0)
-    np.testing.assert_allclose(product[:100], dual.multiply(first)[:100], atol=1e-9 * (1.0 + np.abs(first).sum()))
-    low, high, terms = problem.boxes
-    a, values, report = dual.solve(low, high, 1e-6, first, terms, product)
-    np.testing.assert_allclose(values[:100], problem.K @ a[:100], atol=1e-8 * (1.0 + np.abs(a).sum()))
-    gap = problem.primal(a[:100]) - problem.dual(a[:100])
-    assert report.converged and gap <= 1.01e-6 * problem.cost.sum()
-    assert gap == pytest.approx(report.gap, abs=1e-9 * (1.0 + problem.cost.sum()))
+    pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-6
+    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
+    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
+    unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
+    path = partial(dual.path, pad(weight), tolerance=tolerance, loss=loss.dual)
+    b, f, _ = path(unit, np.asarray([0.05, 0.5]))
+    before = (0.5, b[-1].copy(), f[-1].copy())
+    more, of_more, _ = path(None, np.asarray([2.0, 3.0]), before=before)
+    back, of_back, _ = path(None, np.asarray([0.01]), before=(3.0, more[-1].copy(), of_more[-1].copy()))
+    found = zip((0.05, 0.5, 2.0, 3.0, 0.01), [*b, *more, *back], [*f, *of_more, *of_back], strict=True)
+    for C, a, values in found:
+        problem = problem_of(K, y, C * weight, loss)
+        low, high, _ = problem.boxes
+        assert np.all((low <= a) & (a <= high))
+        np.testing.assert_allclose(values[:100], problem.K @ a[:100], atol=1e-8 * (1.0 + np.abs(a).sum()))
+        gap = problem.primal(a[:100]) - problem.dual(a[:100])
+        assert gap <= 1.01 * tolerance * problem.cost.sum() * (2.0 if loss.name == ABSOLUTE else 1.0)
+
+
+def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
+    """Coefficients that a small and a larger cost leave at their bound take no iteration."""
+    X, y = rows(100, seed=14)
+    K, weight, loss = kernel_of(X), np.ones(100), Loss(QUANTILE, 0.9)
+    pad = partial(np.pad, pad_width=(0, len(K) - 100))
+    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
+    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
+    costs = np.asarray([1e-7, 1e-6])
+    b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3, loss=loss.dual)
+    assert [report.iterations for report in reports] == [0, 0] and all(report.converged for report in reports)
+    np.testing.assert_allclose(b, costs[:, None] * bound)
 
 
 def test_no_convergence_is_reported() -> None:

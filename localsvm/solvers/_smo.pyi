@@ -3,6 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.solvers.boxes import Dual
+
 MAX_ITERATIONS: int
 STEPS_A_ROW: int
 
@@ -40,7 +42,6 @@ class KernelDual:
         tolerance: float,
         start: NDArray[np.float64] | None = None,
         terms: Terms | None = None,
-        known: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], DualReport]: ...
     def online_epoch(
         self,
@@ -57,4 +58,5 @@ class KernelDual:
         costs: NDArray[np.float64],
         tolerance: float,
         before: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None,
+        loss: Dual | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[DualReport]]: ...

@@ -30,15 +30,21 @@ cdef extern from "smo.h":
     void lsvm_smo_multiply(const lsvm_ops *ops, const lsvm_smo *problem, const double *c, double *out) nogil
     int lsvm_smo_solve(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
                        double tolerance, double *b, double *f, lsvm_report *report) nogil
-    int lsvm_smo_continue(const lsvm_ops *ops, const lsvm_smo *problem, const double *lo, const double *hi,
-                          double tolerance, double *b, double *f, lsvm_report *report) nogil
+    cdef struct lsvm_dual:
+        double low, high, e, plus, minus
     cdef struct lsvm_before:
         double cost
         const double *b
         const double *f
-    int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const double *weight, const double *unit,
-                      const lsvm_before *before, const double *costs, int64_t n_costs, double tolerance, double *b, double *f,
-                      lsvm_report *reports) nogil
+    cdef struct lsvm_path:
+        const double *weight
+        const lsvm_dual *loss
+        const double *unit
+        const lsvm_before *before
+        const double *costs
+        int64_t n_costs
+    int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const lsvm_path *path, double tolerance, double *b,
+                      double *f, lsvm_report *reports) nogil
 
 cdef extern from "lasvm.h":
     cdef struct lsvm_epoch:
@@ -153,7 +159,7 @@ cdef class KernelDual:
             lsvm_smo_multiply(self.ops, &self.p, &c[0], &out[0])
         return np.asarray(out)
 
-    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None, terms=None, known=None):
+    def solve(self, const double[::1] lo, const double[::1] hi, double tolerance, start=None, terms=None):
         """(b, f, DualReport): coefficients b (n,), f = Kb (n,) without the bias, and a report certified in float64.
 
         Parameters
@@ -167,19 +173,16 @@ cdef class KernelDual:
             Feasible coefficients to start from; None for zeros.
         terms : Terms or None
             Of the objective, without an offset; None for none.
-        known : (n,) or None
-            K start, where it is known: then the report is that of the loop, and nothing is certified.
         """
         cdef double[::1] b = np.zeros(self.n) if start is None else np.array(start, dtype=np.float64)
-        cdef double[::1] f = np.empty(self.n) if known is None else np.array(known, dtype=np.float64)
-        cdef bint certified = known is None
+        cdef double[::1] f = np.empty(self.n)
         cdef const double[::1] e, plus, minus
         cdef lsvm_smo problem = self.p
         cdef lsvm_coef_terms own
         cdef lsvm_report report
         cdef int code
-        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n or f.shape[0] != self.n:
-            raise ValueError("lo, hi, start and known must have one entry a row")
+        if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
+            raise ValueError("lo, hi and start must have one entry a row")
         if terms is not None:
             e, plus, minus = terms.e, terms.plus, terms.minus
             if e.shape[0] != self.n or plus.shape[0] != self.n or minus.shape[0] != self.n or self.p.offset:
@@ -187,10 +190,7 @@ cdef class KernelDual:
             own.e, own.plus, own.minus, own.total = &e[0], &plus[0], &minus[0], terms.total
             problem.terms = &own
         with nogil:
-            if certified:
-                code = lsvm_smo_solve(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
-            else:
-                code = lsvm_smo_continue(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
+            code = lsvm_smo_solve(self.ops, &problem, &lo[0], &hi[0], tolerance, &b[0], &f[0], &report)
         raise_for(code)
         return np.asarray(b), np.asarray(f), as_report(&report)
 
@@ -222,7 +222,7 @@ cdef class KernelDual:
         raise_for(code)
         return steps
 
-    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
+    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None, loss=None):
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
@@ -231,14 +231,17 @@ cdef class KernelDual:
         Parameters
         ----------
         weight : (n,) float64
-            Bounds of |b_i| at cost 1; 0 for rows held out.
+            Costs of the rows at cost 1; 0 for rows held out.
         unit : (n,) float64 or None
-            K (y * weight), from which the path starts.
+            K times the coefficients from which the path starts, at cost 1: all at the bound on the side of y, and 0
+            where it is infinite.
         costs : (m,) float64, 1 <= m <= 64
         tolerance : float
             As in `solve`.
         before : (cost, b, f) or None
             A solution of a path, from which this one continues; `unit` is then not read.
+        loss : Dual or None
+            Bounds and terms for a row of cost 1 (solvers/boxes.py), without an offset; None for the hinge.
 
         Returns
         -------
@@ -251,17 +254,23 @@ cdef class KernelDual:
         cdef double[:, ::1] f = np.empty((m, self.n))
         cdef const double[::1] first_f = unit if before is None else before[2]
         cdef const double[::1] first_b = first_f if before is None else before[1]
+        cdef lsvm_path path
         cdef lsvm_before known
-        cdef const lsvm_before *start = NULL
+        cdef lsvm_dual numbers
         cdef lsvm_report[64] reports
         cdef int code
         if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
             raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
+        if loss is not None and self.p.offset:
+            raise ValueError("a loss of values goes without an offset")
+        path = lsvm_path(&weight[0], NULL, &first_f[0], NULL, &costs[0], m)
         if before is not None:
-            known.cost, known.b, known.f = before[0], &first_b[0], &first_f[0]
-            start = &known
+            known = lsvm_before(before[0], &first_b[0], &first_f[0])
+            path.before = &known
+        if loss is not None:
+            numbers = lsvm_dual(loss.low, loss.high, loss.e, loss.plus, loss.minus)
+            path.loss = &numbers
         with nogil:
-            code = lsvm_smo_path(self.ops, &self.p, &weight[0], &first_f[0], start, &costs[0], m, tolerance, &b[0, 0],
-                                 &f[0, 0], reports)
+            code = lsvm_smo_path(self.ops, &self.p, &path, tolerance, &b[0, 0], &f[0, 0], reports)
         raise_for(code)
         return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]

@@ -79,7 +79,8 @@ MEASURE(smo_path)
     static const double costs[COSTS] = {0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84};
     const struct lsvm_smo problem = problem_of(c, 0, 0);
     struct lsvm_report reports[COSTS];
-    c->code = lsvm_smo_path(c->ops, &problem, c->weight, c->unit, NULL, costs, COSTS, 1e-3, c->b, c->f, reports);
+    const struct lsvm_path path = {c->weight, NULL, c->unit, NULL, costs, COSTS};
+    c->code = lsvm_smo_path(c->ops, &problem, &path, 1e-3, c->b, c->f, reports);
     for (int i = 0; i < COSTS && !c->code; i++) {
         c->iterations += reports[i].iterations;
         c->code = !reports[i].converged;

@@ -35,7 +35,7 @@ class PreparedOneClass(PreparedKernel):
         compared = cell.target.n_values > cell.target.n_problems
         self._made = made_up(cell.X, stream(cell.random, MADE_UP)) if compared else None
 
-    def at(self, setting: dict[str, float], purpose: Purpose) -> System:  # type: ignore[override]
+    def at(self, setting: dict[str, float], purpose: Purpose) -> System:
         """The kernel of the cell's rows."""
         system = super().at(setting, purpose)
         assert isinstance(system, KernelSystem), "the loss is the hinge"

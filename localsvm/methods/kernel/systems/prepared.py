@@ -12,12 +12,15 @@ from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import BlockGram, KernelRows
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
-from localsvm.methods.base import Prepared, Purpose
+from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.kernel.systems.by_loss import ByLossSystem
+from localsvm.methods.kernel.systems.duals import DualSystem
 from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
+from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.methods.kernel.systems.trend import Trend
-from localsvm.methods.kernel.systems.values import ValueSystem
+from localsvm.methods.kernel.systems.values import KnownRows
 from localsvm.methods.kernel.value_options import ValueOptions
 
 # where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
@@ -35,16 +38,18 @@ class PreparedKernel(Prepared):
         self.method, self.cell, self._scratch, self._several = method, cell, scratch, several
         self._gram: Gram | BlockGram | None = None
         self._known: dict[tuple[int, bool], BinaryRows] = {}
+        self._known_values: KnownRows = {}
 
-    def at(self, setting: dict[str, float], purpose: Purpose) -> KernelSystem | ValueSystem:
+    def at(self, setting: dict[str, float], purpose: Purpose) -> System:
         """The kernel of the cell's rows, whole or to be computed block by block."""
         method, cell, kernel = self.method, self.cell, self.method.kernel_of(setting["gamma"])
         K: NDArray[Any] | KernelRows
         if isinstance(method, ValueOptions) and method.value_losses:
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._whole().matrix(kernel, exact)
-            losses = method.losses_at(cell.target, setting)
-            return ValueSystem(cell, K, kernel, method.tolerance, losses, self._trend if method.sloped else None)
+            losses, trend = method.losses_at(cell.target, setting), self._trend if method.sloped else None
+            given = cell, K, kernel, method.tolerance, losses, trend, self._known_values
+            return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
             K = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
