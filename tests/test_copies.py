@@ -19,7 +19,7 @@ from localsvm.methods import methods
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
 from localsvm.representations.metric import EUCLIDEAN, Geometry
-from localsvm.representations.metric_choice import tested as judged_by
+from localsvm.representations.metric_tests import tested as judged_by
 from localsvm.representations.svm_metric import split
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate

@@ -33,7 +33,7 @@ from localsvm.features.metric import Metric
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.partition import create, restore
 from localsvm.partition.members import Members
-from localsvm.representations import metric_choice as choosing
+from localsvm.representations import metric_trial as choosing
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_judging import Judged
 from localsvm.representations.metric_rows import MetricRows
@@ -243,7 +243,7 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert description is not None
     geometries = [Geometry.named(label) for label in description["members"]]
     assert geometries[0].label == description["name"] and 1 < len(geometries) <= 6
-    assert len({choosing._kind(each) for each in geometries}) == len(geometries)
+    assert len({choosing.kind(each) for each in geometries}) == len(geometries)
     assert divide(rows(), replace(THREE, repeats=2)).measured.description["members"] == description["members"][:2]  # type: ignore[index]
     alone = divide(rows(), replace(THREE, repeats=1)).measured.description
     assert alone == {name: value for name, value in description.items() if name != "members"}
@@ -264,7 +264,7 @@ def test_values_have_two_members_where_the_mean_of_two_geometries_is_much_better
     found = divide(rows(classes=0), values)
     assert len(found.partition.cells_by_repeat) == 2
     members = [Geometry.named(label) for label in description()["members"]]
-    assert members[0].label == description()["name"] and choosing._kind(members[0]) != choosing._kind(members[1])
+    assert members[0].label == description()["name"] and choosing.kind(members[0]) != choosing.kind(members[1])
     for other in ({"repeats": 1}, {"coverage": 0.9}, {"coarse_size": 200, "cell_size": 100}):
         assert "members" not in description(**other), other
     monkeypatch.setattr(choosing, "GAIN", 0.9)
@@ -275,7 +275,7 @@ def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
     rng, n = np.random.default_rng(0), 400
     y = rng.standard_normal(n)
     data = MetricRows(np.zeros((n, 1), np.float32), y[:, None].astype(np.float32), np.ones(n), values=True)
-    trial = choosing._Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
+    trial = choosing.Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
     noise = rng.standard_normal((3, n))
     wrong = {
         "diag": noise[0],
@@ -300,7 +300,7 @@ def test_the_mean_of_two_equal_geometries_of_quantiles_gains_nothing() -> None:
     y = spread * rng.standard_normal(n)
     Y, found = y[:, None].astype(np.float32), np.zeros((n, 1))
     data = MetricRows(np.zeros((n, 1), np.float32), Y, np.ones(n), values=True, levels=(0.05, 0.95))
-    trial = choosing._Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
+    trial = choosing.Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
     wide = [data.losses(Y[some], found[some], 9.0 * y[some]) for some in (slice(0, n // 2), slice(n // 2, n))]
     for label in ("diag", "full"):
         trial._results[Geometry.named(label)] = {0: Judged(np.hstack(wide), found)}

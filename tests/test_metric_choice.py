@@ -18,8 +18,8 @@ from localsvm.features.learned import learned_metric
 from localsvm.features.ranks import Ranks
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
-from localsvm.representations import metric_choice as choosing
 from localsvm.representations import metric_judging as judging
+from localsvm.representations import metric_trial as choosing
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_judging import Judged
@@ -338,7 +338,7 @@ def trial(losses: dict[str, np.ndarray]) -> Any:
     """A trial in which the first fold has judged these geometries, with the same errors."""
     n = len(next(iter(losses.values())))
     data = MetricRows(np.zeros((n, 1), np.float32), np.ones((n, 1), np.float32), np.ones(n))
-    made = choosing._Trial({False: data, True: data}, np.zeros(n, np.int64), measuring.CHOICE_PLAN, 0, ALONE)
+    made = choosing.Trial({False: data, True: data}, np.zeros(n, np.int64), measuring.CHOICE_PLAN, 0, ALONE)
     for label, loss in losses.items():
         geometry = Geometry.of(label)
         assert geometry is not None
@@ -377,7 +377,7 @@ def test_the_rows_of_a_fold_teach_nothing_to_what_they_judge(geometry: Geometry)
     courses = []
     for labels in (y, np.where(folds == 0, -y, y)):
         rows = MetricRows(X, labels[:, None].astype(np.float32), np.ones(150))
-        made = choosing._Trial({False: rows}, folds, measuring.CHOICE_PLAN, 0, ALONE)
+        made = choosing.Trial({False: rows}, folds, measuring.CHOICE_PLAN, 0, ALONE)
         made.add([geometry], (0, 1))
         courses.append([made._courses[geometry, fold] for fold in (0, 1)])
     (one, other), (same, changed) = courses

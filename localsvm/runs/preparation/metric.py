@@ -26,10 +26,11 @@ from localsvm.partition.members import Members
 from localsvm.representations.baselines import BASELINES, baseline_bytes, learned_by
 from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, check_metric
-from localsvm.representations.metric_choice import NONE_TRIED, Options, choose, choosing_bytes, stratified_folds
+from localsvm.representations.metric_choice import Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
 from localsvm.representations.metric_rows import MetricRows
+from localsvm.representations.metric_tests import NONE_TRIED
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
 from localsvm.targets.base import Observed, Target

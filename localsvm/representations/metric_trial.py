@@ -1,0 +1,242 @@
+"""Candidates for the geometry of rows: they are learned without each of some folds, and judged by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localsvm.data.blocks.dealing import Mates
+from localsvm.representations.distances import DISTANCES
+from localsvm.representations.metric import Geometry
+from localsvm.representations.metric_judging import Judged, Step, judged
+from localsvm.representations.metric_learning import Course, Floats, LearningPlan, MetricLearner, Rows
+from localsvm.representations.metric_rows import MetricRows
+from localsvm.representations.metric_tests import Choice, paired, tested
+from localsvm.threads import Threads
+
+SHARE = 6  # the same for a candidate: on few rows its samples take most of the time
+FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
+HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
+CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
+FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights of values beyond have no matrix
+SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
+STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
+GAIN, CLEARLY = 0.05, -2.0  # share of the loss by which a second member has to lower it, and z of that
+
+
+class Trial:
+    """Candidates that are learned without some folds, and judged by these.
+
+    Parameters
+    ----------
+    views, folds, plan, seed, threads : as `choose` is given them.
+    """
+
+    def __init__(
+        self, views: Mapping[bool, MetricRows], folds: NDArray[np.int64], plan: LearningPlan, seed: int,
+        threads: Threads,
+    ) -> None:  # fmt: skip
+        self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
+        self._every, self._of_values = np.arange(len(folds), dtype=np.int64), next(iter(views.values())).values
+        self._courses: dict[tuple[Geometry, int], Course] = {}
+        self._starts: dict[tuple[Geometry, int], Course] = {}
+        self._steps: dict[Geometry, Step] = {}
+        self._results: dict[Geometry, dict[int, Judged]] = {}  # of each fold
+
+    def learned(self, plain: Sequence[Geometry], matrix: bool) -> list[Geometry]:
+        """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one.
+
+        plain : geometries without a learned metric, of each of which weights are learned.
+        matrix : whether a full metric is tried for the Euclidean distance.
+        """
+        weights = [each._replace(form="diag") for each in plain]
+        self.add([plain[0], *weights], FIRST)
+        promising = [each for each in weights if each.distance == "euclidean" and not self._is_far(each)]
+        matrices = [each._replace(form="full") for each in promising if matrix]
+        self.add(matrices, FIRST)
+        return weights + matrices
+
+    def add(self, candidates: Iterable[Geometry], folds: Sequence[int]) -> None:
+        """Judge candidates by some folds."""
+        todo = [(each, fold) for each in dict.fromkeys(candidates) for fold in folds]
+        todo = [(each, fold) for each, fold in todo if fold not in self._results.get(each, {})]
+        courses = list(dict.fromkeys((_source(each), fold) for each, fold in todo))
+        self._threads.map(lambda i: self._learn(*courses[i]), len(courses))
+        self._threads.map(lambda i: self._judge(*todo[i]), len(todo))
+
+    def course(self, geometry: Geometry) -> Course:
+        """What the first fold's learning of a metric has come to."""
+        return self._courses[_source(geometry), FIRST[0]]
+
+    def others(self, first: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Geometries of a smaller loss than the first one, the smallest first; the best one of each kind."""
+        every = [power for each in candidates for power in (each, *weaker(each)) if power != first]
+        candidates = list(dict.fromkeys(every))
+        self.add(candidates, FIRST)
+        kinds: dict[Geometry, list[Geometry]] = {}
+        for each in candidates:
+            kinds.setdefault(kind(each), []).append(each)
+        some = [min(of_kind, key=lambda each: self._mean(each, FIRST)[0]) for of_kind in kinds.values()]
+        self.add([first, *some], SECOND)
+        return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
+
+    def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
+        """The first fold judges what is tried, of values each way until one is clearly worse; returns what it judged.
+
+        strong : of these, those that the others are weaker ones of.
+        """
+        if not self._of_values:
+            self.add(tried, FIRST)
+            return list(tried)
+        ways = [[each, *(weak for weak in weaker(each) if weak in tried)] for each in strong]
+        while ways := [way for way in ways if len(way) > 1]:
+            self.add([way[1] for way in ways], FIRST)
+            ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
+        return [each for each in tried if each in self._results]
+
+    def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
+        """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
+
+        The share of wrong rows of classes is told apart by more rows than their loss.
+        """
+        if not self._of_values or len(hopeful) > 1:
+            return False
+        choice = self._tested(first, hopeful[0], tries, mates)
+        return choice.geometry == hopeful[0] and max(choice.z) < SURE
+
+    def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
+        rows, order = self._views[best.ranks], self._order(best)
+        share, of_best = self._share(best), rows.losses(rows.Y[order], self._values(best))
+        gains = {}
+        for each in candidates:
+            if kind(each) != kind(best):
+                both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
+                if paired(both, share)[0] <= CLEARLY:
+                    gains[each] = float(both[0] @ share)
+        enough = -GAIN * float(of_best[0] @ share)
+        return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
+
+    def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
+        """Candidates, the one of the least loss first."""
+        return sorted(candidates, key=lambda each: self._mean(each)[0])
+
+    def best(self, candidates: Iterable[Geometry]) -> Geometry:
+        """The candidate of the least loss."""
+        return self.ordered(candidates)[0]
+
+    def fewest(self, candidates: Sequence[Geometry]) -> Geometry:
+        """The candidate of the fewest errors, of those whose loss is within a standard error of the least one."""
+        best = self.best(candidates)
+        near = [each for each in candidates if self._above(each, best) <= 1.0]
+        return min(near, key=lambda each: self._mean(each)[1])
+
+    def hopeful(self, candidates: Sequence[Geometry]) -> list[Geometry]:
+        """The candidates whose loss is less than HOPEFUL standard errors above the least one."""
+        best = self.best(candidates)
+        return [each for each in candidates if self._above(each, best) < HOPEFUL]
+
+    def _is_far(self, weights: Geometry) -> bool:
+        """Whether weights of values are so much worse than the best of those judged that their matrix has no hope."""
+        if not self._of_values:
+            return False
+        best, (times, above) = self.best(self._results), FAR
+        worse = self._mean(weights)[0] > times * self._mean(best)[0]
+        return bool(worse and self._above(weights, best) > above)
+
+    def _above(self, candidate: Geometry, best: Geometry) -> float:
+        """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""
+        return float(paired(self._joined(candidate) - self._joined(best), self._share(best))[0])
+
+    def weakest(self, best: Geometry, weaker: Iterable[Geometry]) -> Geometry:
+        """The weakest metric that differs from the best by its strength alone and is within a standard error of it."""
+        power = {each: each.strength if each.form else 0.0 for each in (best, *weaker)}
+        same = [each for each in weaker if each[:2] == best[:2] and best.form != "full" and power[each] < power[best]]
+        near = [each for each in same if self._above(each, best) <= 1.0]
+        return min(near, key=power.__getitem__, default=best)
+
+    def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
+        """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
+        choice = self._tested(first, best, tries, mates)
+        if min(CLEAR[0], choice.bound[0]) <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
+            self.add([first, best], LAST)
+            choice = self._tested(first, best, tries, mates)
+        return choice
+
+    def _tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
+        order = self._order(first)
+        results = {each: self._joined(each) for each in (first, best)}
+        rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
+        return tested(results, tries, rows.weight[order], same, rows.guess(order))
+
+    def _learn(self, geometry: Geometry, fold: int) -> None:
+        """Learn a geometry's metric without a fold, unless it is known."""
+        if (geometry, fold) in self._courses:
+            return
+        data, learning = self._data(geometry), self._every[self._folds != fold]
+        learner = MetricLearner(
+            data, learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check
+        )
+        plan, seed = self._plan, self._seed
+        course = learner.beginning(plan.rng(seed, fold, 0))
+        if geometry.form:
+            start = geometry._replace(form=""), fold  # both forms go on from the same first steps
+            if start not in self._starts:
+                self._starts[start] = plan.weights(learner, course, seed, fold)
+            course = plan.finished(geometry.form, learner, self._starts[start], seed, fold)
+        self._courses[geometry, fold] = course
+
+    def _judge(self, geometry: Geometry, fold: int) -> None:
+        """Judge a candidate by a fold; the first one finds the step for all others."""
+        data, course = self._data(geometry), self._courses[_source(geometry), fold]
+        map_ = data.distance.raised(data.distance.map_of(course.values), geometry.strength)
+        step = self._steps.get(geometry)
+        result, step = judged(data, self._folds, fold, course, map_, self._seed, self._threads.check, step)
+        self._steps.setdefault(geometry, step)
+        self._results.setdefault(geometry, {})[fold] = result
+
+    def _data(self, geometry: Geometry) -> MetricRows:
+        return self._views[geometry.ranks]._replace(distance=DISTANCES[geometry.distance])
+
+    def _order(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Rows:
+        """Places of the rows that judged a candidate, in the order of its results; those of some folds, or of all."""
+        judging = sorted(self._results[geometry]) if folds is None else folds
+        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in judging])
+
+    def _share(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Share (rows,) of each row in means over the rows that judged a candidate, in the order of its results."""
+        weight = self._views[geometry.ranks].weight[self._order(geometry, folds)]
+        return np.asarray(weight / weight.sum())
+
+    def _joined(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Results (2, rows) of a candidate by some folds, or all that judged it."""
+        results = self._results[geometry]
+        return np.hstack([results[fold].losses for fold in (sorted(results) if folds is None else folds)])
+
+    def _values(self, geometry: Geometry) -> Floats:
+        """Values (rows, problems) that a candidate gives to all rows that judged it, in the order of its results."""
+        results = self._results[geometry]
+        return np.concatenate([results[fold].values for fold in sorted(results)])
+
+    def _mean(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+        """Mean loss and error (2,) of a candidate by some folds, or all that judged it."""
+        return np.asarray(self._joined(geometry, folds) @ self._share(geometry, folds))
+
+
+def weaker(geometry: Geometry) -> list[Geometry]:
+    """Geometries that differ by a weaker metric alone."""
+    if geometry.form != "diag":
+        return []
+    return [geometry._replace(strength=power) if power else geometry._replace(form="") for power in STRENGTHS]
+
+
+def kind(geometry: Geometry) -> Geometry:
+    """A geometry's distance, view and form alone: weights of all powers, 0 among them, are of one kind."""
+    return geometry._replace(form=geometry.form or "diag", strength=1.0)
+
+
+def _source(geometry: Geometry) -> Geometry:
+    """The geometry whose metric, as it was learned, is that of a candidate before it is raised to a power."""
+    return geometry._replace(strength=1.0)
