@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from localsvm.errors import OptionError
-from localsvm.methods.kernel.rbf import GlobalSVM
-from localsvm.methods.option import loss_option, option
+from localsvm.methods.kernel.rbf import GlobalKernel
+from localsvm.methods.option import option
 from localsvm.naming import opt
 
 
 @dataclass(frozen=True)
-class LaSVM(GlobalSVM):
+class LaSVM(GlobalKernel):
     """Options of the method."""
 
     name: ClassVar[str] = "lasvm"
-    tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     by_blocks: ClassVar[bool] = False
 
-    loss: str = loss_option("hinge", unsaid=True)
     epochs: int = option(
         1,
         "--epochs",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from localsvm.methods.grids import Grid, check_values
+from localsvm.methods.kernel.method import KernelMethod
 from localsvm.methods.kernel.value_options import ValueOptions
 from localsvm.methods.option import option, trend_option
 
@@ -21,17 +22,15 @@ GRID = tuple(10.0**k for k in range(-3, 3))  # of both gamma and C
 
 
 @dataclass(frozen=True)
-class GlobalSVM(ValueOptions):
-    """Options of the method."""
+class GlobalKernel(KernelMethod):
+    """What the kernel SVMs of all rows share: the offset, and the grid of the paper."""
 
-    name: ClassVar[str] = "rbf"
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     divides: ClassVar[bool] = False
 
     offset: bool = option(
         True, "--offset/--no-offset", help="Add a free offset b to the decision function, as LIBSVM does."
     )
-    trend: str = trend_option("constant", "linear")
 
     def default_select(self, n_classes: int) -> str:
         """Choice of one model on all rows, as LIBSVM has it."""
@@ -40,5 +39,17 @@ class GlobalSVM(ValueOptions):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else those of the paper."""
         gammas = check_values(self.gamma or GRID)
-        grid = Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))
-        return self.with_epsilons(grid)
+        return Grid(tuple((gamma,) for gamma in gammas), ("gamma",), costs=check_values(self.cost or GRID))
+
+
+@dataclass(frozen=True)
+class GlobalSVM(GlobalKernel, ValueOptions):
+    """Options of the method."""
+
+    name: ClassVar[str] = "rbf"
+
+    trend: str = trend_option("constant", "linear")
+
+    def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
+        """The grid, with each epsilon."""
+        return self.with_epsilons(super().grid(cell, average_rows, folds))
