@@ -213,6 +213,38 @@ def test_tables_need_no_second_label(tmp_path: Path) -> None:
     assert done.stdout.split()[-1] == "-1" and done.stdout.split()[:5].count("1") >= 4 and "Accuracy" not in done.stderr
 
 
+@pytest.mark.parametrize("folds", ["5", "blocks"])
+def test_a_table_of_one_kind_needs_no_labels(folds: str, tmp_path: Path) -> None:
+    """All its columns may be features. New rows are compared with the answers where they have a column `label`."""
+    rows = [f"{a:.4f},{b:.4f}" for a, b in ring(120)]
+    (tmp_path / "some.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+    (tmp_path / "labelled.csv").write_text("a,b,y\n" + "".join(f"{row},ok\n" for row in rows))
+    (tmp_path / "new.csv").write_text(
+        "b,label,a\n0,-1,0\n" + "".join("{1},1,{0}\n".format(*row.split(",")) for row in rows)
+    )
+    told = {}
+    for name in ("some", "labelled"):
+        given = ("train", "-m", "one-class", "-v", folds, tmp_path / f"{name}.csv", tmp_path / f"{name}.h5")
+        told[name] = invoke(*given).stderr
+        assert "120 rows, 2 features, of one kind" in told[name]
+    assert "no column is called label, target, class or y" in told["some"] and "no column" not in told["labelled"]
+    answers = [invoke("predict", tmp_path / "some.csv", tmp_path / f"{name}.h5").stdout for name in told]
+    assert answers[0] == answers[1] and len(answers[0].split()) == 120
+    assert "Accuracy" not in invoke("predict", tmp_path / "some.csv", tmp_path / "some.h5").stderr
+    compared = invoke("predict", tmp_path / "new.csv", tmp_path / "some.h5")
+    right = 1 + answers[0].split().count("1")
+    assert f"({right}/121)" in compared.stderr + compared.stdout
+
+
+def test_a_table_without_labels_is_refused_where_these_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,5\n")
+    for given in ((), ("--loss", "least-squares"), ("-m", "one-class", "--label", "c")):
+        told = invoke("train", *given, tmp_path / "t.csv", tmp_path / "m.h5", code=1).stderr
+        assert "which column has the labels? Give --label NAME" in told or "no column is called 'c'" in told
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    assert "no rows" in invoke("train", "-m", "one-class", tmp_path / "empty.csv", tmp_path / "m.h5", code=1).stderr
+
+
 REFUSED = [
     {"class_weights": ((1.0, 2.0),)}, {"balanced": True}, {"probability": True}, {"coverage": 0.9},
     {"force_classes": True}, {"scoring": "tpr-tnr"}, {"multiclass": "ava"}, {"metric": "diag"},

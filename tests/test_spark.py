@@ -29,12 +29,13 @@ from localsvm.cli.cluster import of_table
 from localsvm.data.readers.delimited import TableForm
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import DataError, RunError
+from localsvm.methods.kernel.one_class import OneClassSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.parallel import spark as engine
 from localsvm.parallel.spark import SparkApplication
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.prediction.part_files import text_of
-from localsvm.runs.preparation.tables import TableOptions, training_rows
+from localsvm.runs.preparation.tables import TableOptions, TrainingTable, training_rows
 from localsvm.runs.train import train
 
 JAVA = shutil.which("java", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None)
@@ -206,6 +207,20 @@ def test_a_table_gives_the_model_of_one_process(how: str, cluster: SparkApplicat
     data = training_rows(str(file), options, config.seed, config.shifts, print)
     assert (data.shift is not None) == (how == "far") and settled.class_weights == ((1.0, 2.0),)
     train(data, settled, tmp_path / "one.h5")
+    assert manifest(tmp_path / "spark.h5") == manifest(tmp_path / "one.h5")
+
+
+@pytest.mark.whole
+def test_a_table_of_one_kind_needs_no_labels(cluster: SparkApplication, tmp_path: Path) -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 500))
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{x:.4f},{z:.4f}\n" for x, z in zip(a, b, strict=True)))
+    method = OneClassSVM(gamma=(1.0,), cost=(0.1,))
+    config = replace(COARSE, method=method, metric="none", coarse_size=200, cell_size=80)
+    given = str(tmp_path / "t.csv"), TableOptions()
+    rows_there, settled = of_table(cluster, *given, config, Resources())
+    train(rows_there, settled, tmp_path / "spark.h5")
+    table = TrainingTable(*given, config.seed, config.shifts, print, of_one_kind=True)
+    train(table.look().read(), config, tmp_path / "one.h5")
     assert manifest(tmp_path / "spark.h5") == manifest(tmp_path / "one.h5")
 
 

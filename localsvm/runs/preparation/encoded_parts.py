@@ -46,7 +46,7 @@ def engine_of_table(
     table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, *kinds)
     table.look(jobs, keep=False)
     parts, encoder = table.parts(part_bytes([path], cluster.cores)), table.encoder
-    of_labels = [_only(part, encoder.label) for part in parts]
+    of_labels = [_only(part, part.layout.wanted[0] if encoder.label is None else encoder.label) for part in parts]
     rows = cluster.of_parts(path, of_labels, present).each(partial(_labelled, encoder))
     numbered = [NumberedPart(*pair) for pair in zip(parts, np.cumsum([0, *rows]).tolist(), strict=False)]
     head = partial(_head, lambda: table.blocks(table.counts(), True, 1))

@@ -24,14 +24,14 @@ class RowEncoder:
 
     Attributes
     ----------
-    name, label : of the file, for messages, and of the column of labels.
+    name, label : of the file, for messages, and of the column of labels; None where rows of one kind have none.
     values : the label that each text stands for; None where the column has the values to predict.
     encoding, folds : what levels become, and of which rows their statistics are.
     shift : of the features; None for none.
     """
 
     name: str
-    label: str
+    label: str | None
     values: Mapping[str, float] | None
     encoding: Encoding
     folds: RowFolds
@@ -55,6 +55,8 @@ class RowEncoder:
         return Dataset(shifted(X, self.shift), self._labels(table), shift=self.shift, name=self.name)
 
     def _labels(self, table: Table) -> NDArray[np.float64]:
+        if self.label is None:
+            return np.ones(table.rows)
         if self.values is None:
             return table.numbers[self.label]
         column = table.levels[self.label]
@@ -65,8 +67,10 @@ class RowEncoder:
         return values[column.codes]
 
 
-def has_label(table: Table, label: str) -> NDArray[np.bool_]:
-    """Mask (n,) of the rows that have a label, or a value to predict, in this column."""
+def has_label(table: Table, label: str | None) -> NDArray[np.bool_]:
+    """Mask (n,) of the rows that have a label, or a value to predict, in this column; all where there is none."""
+    if label is None:
+        return np.ones(table.rows, np.bool_)
     if label in table.numbers:
         return ~np.isnan(table.numbers[label])
     return table.levels[label].codes >= 0

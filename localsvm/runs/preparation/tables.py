@@ -43,7 +43,7 @@ class TableOptions:
     Attributes
     ----------
     form : of the text.
-    label : name of the column of labels, or its number from 1; None to find it.
+    label : name of the column of labels, or its number from 1; None to find it. Rows of one kind need none.
     ids : columns that name rows and are no features.
     weight, group : names of the columns of the rows' weights and groups; None where they have none.
     drops : whether rows without a label are left out; else they are refused.
@@ -173,8 +173,9 @@ class TrainingTable:
         if self.name == "-":
             raise DataError(f"stdin: {opt.folds('blocks')} reads a table twice; write it to a file first")
         with open_table(self.name, self._options.form, self._texts) as source:
-            label = _label_of_or_error(source, self._options)
-            known = {label: source.layout.kinds[source.layout.names.index(label)]}
+            label = self._label_of(source)
+            looked_at = source.layout.wanted[0] if label is None else label
+            known = {looked_at: source.layout.kinds[source.layout.names.index(looked_at)]}
         with open_table(self.name, self._options.form, known=known) as source:
             return sum(int(np.count_nonzero(has_label(block, label))) for block in source.blocks(jobs)) or 1
 
@@ -194,21 +195,23 @@ class TrainingTable:
                 group = None if options.group is None else self._groups.add(table, options.group, self.name, self.rows)
                 if options.weight is not None:
                     factors.append(self._weights(table, options.weight))
-                values = table.numbers[label] if self._of_values else None
-                codes = self._labels.add(table.levels[label]) if values is None else np.zeros(table.rows, np.int64)
-                self._survey.add(table, features, codes * (not self._of_one_kind), group, values)
+                values, codes = None, np.zeros(table.rows, np.int64)
+                if label is not None and self._of_values:
+                    values = table.numbers[label]
+                elif label is not None:
+                    codes = self._labels.add(table.levels[label]) * (not self._of_one_kind)
+                self._survey.add(table, features, codes, group, values)
         self._settle(source.layout, label, features)
         return factors
 
-    def _settle(self, layout: TableLayout, label: str, features: list[str]) -> None:
+    def _settle(self, layout: TableLayout, label: str | None, features: list[str]) -> None:
         """Decide labels and encoding, after the pass."""
         options, silent = self._options, dict[str, list[str]]()
         self._check_labelled(label)
-        if self._of_values:
-            self.labels, self.classes, codes = np.empty(0), None, np.zeros(1, np.int64)
-        else:
+        self.labels, self.classes, codes = np.ones(int(label is None)), None, np.zeros(1, np.int64)
+        if label is not None and not self._of_values:
             self.labels, self.classes = self._labels.settled(self.name, label)
-            codes = self._labels.classes if not self._of_one_kind else np.zeros(1, np.int64)
+            codes = codes if self._of_one_kind else self._labels.classes
         self.encoding = self._survey.encoding(
             features, codes, options.encode, options.dates, lambda name, why: silent.setdefault(why, []).append(name)
         )
@@ -218,17 +221,16 @@ class TrainingTable:
             start = "column" if one else f"{len(columns):,} columns"
             self._note(f"{start} {shown}: {why}, {'is' if one else 'are'} left out")
         if not self.encoding.codings:
-            raise DataError(
-                f"{self.name}: no column is a feature: beside {label!r} all are ignored, or have one value only"
-            )
+            beside = "" if label is None else f"beside {label!r} "
+            raise DataError(f"{self.name}: no column is a feature: {beside}all are ignored, or have one value only")
         if self.width > MOST_COLUMNS:
             raise DataError(
                 f"{self.name}: {self.width:,} features; a table may have {MOST_COLUMNS:,}. Ignore some columns"
             )
         known = None if self._of_values else self._labels.value
         self._encoder = RowEncoder(self.name, label, known, self.encoding, self._survey.folds)
-        self.kept = description_of(self.encoding, layout, label, options.ids)
-        if not (self._of_values or self._of_one_kind):
+        self.kept = description_of(self.encoding, layout, LABELS[0] if label is None else label, options.ids)
+        if label is not None and not (self._of_values or self._of_one_kind):
             self._tell_alone(label)
 
     def _tell_alone(self, label: str) -> None:
@@ -309,9 +311,22 @@ class TrainingTable:
         texts = (self._options.group,) if self._of_values else (label, self._options.group)
         return {*self._options.ids, *(name for name in texts if name is not None)}
 
-    def _label_column(self, source: TableSource) -> str:
+    def _label_of(self, source: TableSource) -> str | None:
+        """Column of the labels; None where rows of one kind have none. DataError where there has to be one."""
         names, asked = source.layout.names, self._options.label
-        label = _label_of_or_error(source, self._options)
+        label = label_of(asked, names, source.layout.header)
+        if label is None and asked is not None:
+            check_named([asked], names, source.name)
+        if label is None and not self._of_one_kind:
+            raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
+        return label
+
+    def _label_column(self, source: TableSource) -> str | None:
+        names, asked = source.layout.names, self._options.label
+        label = self._label_of(source)
+        if label is None:
+            self._note(f"no column is called {', '.join(LABELS[:-1])} or {LABELS[-1]}: all may be features")
+            return None
         if self._of_values and source.layout.kinds[names.index(label)] != _csv.NUMBER:
             what = f"column {label!r} has text, and values to predict are numbers"
             raise DataError(
@@ -324,7 +339,7 @@ class TrainingTable:
             self._note(f"columns {', '.join(map(repr, also))} may all be labels; {label!r} is taken ({opt.label})")
         return label
 
-    def _features(self, source: TableSource, label: str) -> list[str]:
+    def _features(self, source: TableSource, label: str | None) -> list[str]:
         """Columns that may be features, after checks of those that are named by the user."""
         options, layout = self._options, source.layout
         roles = {opt.label: (label,), opt.ids: options.ids, opt.weight_column: (options.weight,)}
@@ -340,7 +355,7 @@ class TrainingTable:
             raise DataError(f"{source.name}: {what}; name another column")
         return [name for name in layout.wanted if name not in role_of]
 
-    def _labelled(self, table: Table, label: str) -> Table:
+    def _labelled(self, table: Table, label: str | None) -> Table:
         """The rows that have a label. DataError for the first row without, unless such rows are left out."""
         labelled = has_label(table, label)
         self._kept_rows.append(labelled)
@@ -354,7 +369,9 @@ class TrainingTable:
             )
         return table if labelled.all() else table.taken(labelled)
 
-    def _check_labelled(self, label: str) -> None:
+    def _check_labelled(self, label: str | None) -> None:
+        if not self.rows and label is None:
+            raise DataError(f"{self.name}: the table has no rows")
         if not self.rows:
             raise DataError(f"{self.name}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
         if self._unlabelled:
@@ -381,6 +398,7 @@ class _Labels:
 
     def __init__(self) -> None:
         self._place: dict[str, int] = {}
+        self.value: dict[str, float] = {}
 
     def add(self, column: Any) -> NDArray[np.int64]:
         """Numbers (n,) of the labels of a block."""
@@ -451,17 +469,6 @@ def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
         head.append(block)
     if head:
         yield together(head)
-
-
-def _label_of_or_error(source: TableSource, options: TableOptions) -> str:
-    """Column of the labels; DataError where there is none."""
-    names, asked = source.layout.names, options.label
-    label = label_of(asked, names, source.layout.header)
-    if label is None and asked is not None:
-        check_named([asked], names, source.name)
-    if label is None:
-        raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
-    return label
 
 
 def labels_of(source: Dataset | TrainingTable) -> NDArray[np.float64]:
