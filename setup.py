@@ -26,6 +26,8 @@ EXTENSIONS = {
     "localsvm.data._text": ["csrc/libsvm_text.c", "csrc/libsvm_count.c"],
     "localsvm.data._csv": ["csrc/csv_text.c"],
 }
+# their compilers run at the same time, and would write the object file of a C file that two of them have
+assert len({file for files in EXTENSIONS.values() for file in files}) == sum(map(len, EXTENSIONS.values()))
 # -ffp-contract and -fno-math-errno let plain loops become fused vector code; no -march: levels are chosen at run time
 FLAGS = ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
@@ -48,7 +50,6 @@ def extension(name: str, sources: list[str]) -> Extension:
 
 
 setup(
-    # no two extensions may have a C file in common: their compilers would write one object file at the same time
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [extension(*item) for item in EXTENSIONS.items() if Path(item[0].replace(".", "/") + ".pyx").exists()],

@@ -47,7 +47,7 @@ int lsvm_smo_state_new(const struct lsvm_smo *p, struct lsvm_smo_state *s)
         s->terms = at + 4 * elements;
         s->curvature = (double *)(void *)(at + 8 * elements);
         for (int64_t i = 0; i < p->n; i++) {
-            const double d = kernel_at(p, i);
+            const double d = p->unit_diagonal ? 1 : kernel_at(p, i);
             s->curvature[i] = d > 1e-12 ? d : 1e-12;
         }
     }
@@ -209,21 +209,21 @@ static void current_f(const struct lsvm_smo *p, const struct lsvm_smo_state *s, 
 }
 
 /* Bounds of a coefficient whose row has this cost: on the side of its label for the hinge, the loss's own else. */
-static void bounds(const struct lsvm_dual *loss, double y, double cost, double *lo, double *hi)
+static void bounds(const struct lsvm_dual *dual, double y, double cost, double *lo, double *hi)
 {
-    if (!loss) {
+    if (!dual) {
         *hi = y > 0 ? cost : 0;
         *lo = y < 0 ? -cost : 0;
     } else {
-        *hi = cost > 0 ? cost * loss->high : 0;
-        *lo = cost > 0 ? cost * loss->low : 0;
+        *hi = cost > 0 ? cost * dual->high : 0;
+        *lo = cost > 0 ? cost * dual->low : 0;
     }
 }
 
 static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct lsvm_path *path, double c)
 {
     for (int64_t i = 0; i < p->n; i++)
-        bounds(path->loss, p->y[i], c * path->weight[i], &s->lo[i], &s->hi[i]);
+        bounds(path->dual, p->y[i], c * path->weight[i], &s->lo[i], &s->hi[i]);
 }
 
 /* Coefficients that rescale took to a bound, but for a rounding, are put there. */
@@ -237,15 +237,15 @@ static void snap(const struct lsvm_smo *p, struct lsvm_smo_state *s)
     }
 }
 
-/* In the boxes of a smaller cost: free coefficients beyond them go to their edges, and f = Kb along. */
+/* In the boxes of a smaller cost: free coefficients beyond them go to their bounds, and f = Kb along. */
 static void clip(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double *f,
                  double *part, double *product)
 {
     int any = 0;
     for (int64_t i = 0; i < p->n; i++) {
-        const double b = s->b[i], edge = b > s->hi[i] ? s->hi[i] : b < s->lo[i] ? s->lo[i] : b;
-        part[i] = fabs(edge - b) > 1e-12 * fabs(b) ? edge - b : 0;
-        s->b[i] = edge;
+        const double b = s->b[i], inside = b > s->hi[i] ? s->hi[i] : b < s->lo[i] ? s->lo[i] : b;
+        part[i] = fabs(inside - b) > 1e-12 * fabs(b) ? inside - b : 0;
+        s->b[i] = inside;
         any |= part[i] != 0;
     }
     if (any)
@@ -254,16 +254,17 @@ static void clip(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct ls
         f[i] += product[i];
 }
 
-/* Terms of a loss for cost c. */
-static void set_terms(const struct lsvm_smo *p, const struct lsvm_dual *loss, const double *weight, double c,
-                      struct lsvm_coef_terms *terms, double *e, double *plus, double *minus)
+/* Terms for cost c, in `work` (3 n). */
+static void set_terms(const struct lsvm_smo *p, const struct lsvm_path *path, double c, double *work,
+                      struct lsvm_coef_terms *terms)
 {
+    double *e = work, *plus = work + p->n, *minus = work + 2 * p->n;
     terms->e = e, terms->plus = plus, terms->minus = minus, terms->total = 0;
     for (int64_t i = 0; i < p->n; i++) {
-        const double cost = c * weight[i];
-        e[i] = cost > 0 ? loss->e : 0;
-        plus[i] = cost > 0 ? loss->plus / cost : 0;
-        minus[i] = cost > 0 ? loss->minus / cost : 0;
+        const double cost = c * path->weight[i];
+        e[i] = cost > 0 ? path->dual->e : 0;
+        plus[i] = cost > 0 ? path->dual->plus / cost : 0;
+        minus[i] = cost > 0 ? path->dual->minus / cost : 0;
         terms->total += cost;
     }
 }
@@ -276,7 +277,7 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
     int64_t n_free = 0, n_bounded = 0;
     for (int64_t i = 0; i < p->n; i++) {
         const int bounded = s->b[i] == s->lo[i] || s->b[i] == s->hi[i];
-        n_free += !bounded;
+        n_free += !bounded && s->b[i] != 0;
         n_bounded += bounded && s->b[i] != 0;
     }
     const int by_free = n_free < n_bounded;
@@ -298,7 +299,7 @@ static void begin_path(const struct lsvm_smo *p, struct lsvm_smo_state *s, const
 {
     for (int64_t i = 0; i < p->n; i++) {
         double lo = 0, hi = 0;
-        bounds(path->loss, p->y[i], path->costs[0] * path->weight[i], &lo, &hi);
+        bounds(path->dual, p->y[i], path->costs[0] * path->weight[i], &lo, &hi);
         const double bound = p->y[i] > 0 ? hi : lo;
         s->b[i] = p->offset || isinf(bound) ? 0 : bound;
         f[i] = p->offset ? 0 : path->costs[0] * path->unit[i];
@@ -309,9 +310,9 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
                   double tolerance, double *b, double *f, struct lsvm_report *reports)
 {
     const size_t doubles = (size_t)problem->n * sizeof(double);
-    const struct lsvm_dual *loss = path->loss;
+    const struct lsvm_dual *dual = path->dual;
     const struct lsvm_before *before = path->before;
-    const int with_terms = loss && (loss->e > 0 || loss->plus > 0 || loss->minus > 0);
+    const int with_terms = dual && (dual->e > 0 || dual->plus > 0 || dual->minus > 0);
     struct lsvm_coef_terms terms = {0};
     struct lsvm_smo own = *problem;
     const struct lsvm_smo *p = &own;
@@ -325,7 +326,8 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
         free(work);
         return code;
     }
-    double *now = work, *part = work + p->n, *product = work + 2 * p->n, *of_terms = work + 3 * p->n;
+    double *now = work, *part = work + p->n, *product = work + 2 * p->n;
+    double last = before ? before->cost : path->costs[0];
     if (before) {
         memcpy(s.b, before->b, doubles);
         memcpy(now, before->f, doubles);
@@ -334,15 +336,16 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
     } else
         begin_path(p, &s, path, now);
     for (int64_t c = 0; c < path->n_costs; c++) {
-        const double cost = path->costs[c], ratio = cost / (c > 0 ? path->costs[c - 1] : before ? before->cost : cost);
+        const double cost = path->costs[c];
         if (c > 0 || before)
-            rescale(ops, p, &s, ratio, now, part, product);
+            rescale(ops, p, &s, cost / last, now, part, product);
         set_boxes(p, &s, path, cost);
-        if (ratio < 1)
+        if (cost < last)
             clip(ops, p, &s, now, part, product);
         snap(p, &s);
         if (with_terms)
-            set_terms(p, loss, path->weight, cost, &terms, of_terms, of_terms + p->n, of_terms + 2 * p->n);
+            set_terms(p, path, cost, work + 3 * p->n, &terms);
+        last = cost;
         s.iterations = 0;
         code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), now);
         if (code)

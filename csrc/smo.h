@@ -52,7 +52,7 @@ struct lsvm_smo {
     int is_double;     /* elements of K, and the arithmetic of the gradient: float64 if nonzero, else float32 */
     int unit_diagonal; /* K_ii = 1 for all i: a faster loop */
     int offset;        /* equality constraint and bias */
-    const double *y;   /* n, targets: +1, -1, 0 in the padding */
+    const double *y;   /* n, targets: +1 and -1, or values; 0 in the padding */
     int64_t max_iterations;
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
@@ -110,12 +110,12 @@ struct lsvm_before {
     const double *b, *f;
 };
 
-/* A regularisation path: rows of cost C weight_i for ascending C. It begins with all coefficients at their bounds, those
- * on the side of y_i, where these are finite; `unit` is K times them at C = 1. With `before` (may be NULL) it goes on
- * from there, and `unit` is not read. */
+/* A regularisation path: rows of cost C weight_i for ascending C. It begins with all coefficients at their bounds,
+ * those on the side of y_i, where these are finite; `unit` is K times them at C = 1. With `before` (may be NULL) it
+ * goes on from there, and `unit` is not read. */
 struct lsvm_path {
     const double *weight;         /* n, 0 for rows held out */
-    const struct lsvm_dual *loss; /* NULL for the hinge, y_i = -1 or 1 */
+    const struct lsvm_dual *dual; /* NULL for the hinge, y_i = -1 or 1 */
     const double *unit;           /* n */
     const struct lsvm_before *before;
     const double *costs;

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +27,7 @@ from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import DataError, ModelError, OptionError
+from localsvm.methods.kernel import value_options
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.naming import on_command_line
 from localsvm.runs import train as training
@@ -228,6 +230,20 @@ def test_the_answer_has_the_point_that_it_has_without_intervals(loss: str, tmp_p
     np.testing.assert_array_equal(points[0], points[1])
     assert errors[0] == pytest.approx(errors[1], rel=1e-4)
     np.testing.assert_allclose(values[0], values[1], atol=0.01)
+
+
+@pytest.mark.parametrize(("loss", "coverage", "message"), [
+    (QUANTILE, None, "--loss quantile takes cells of up to 100 rows, and one has 200"),
+    (LEAST_SQUARES, 0.9, "--coverage takes cells of up to 100 rows, and one has 200.* or no --coverage"),
+    (LEAST_SQUARES, None, None),
+])  # fmt: skip
+def test_a_cell_whose_kernel_is_not_held_takes_least_squares_alone(
+    loss: str, coverage: float | None, message: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_options, "WHOLE_ROWS", 100)
+    config = replace(VALUES, method=KernelSVM(loss=loss, **GRID), coverage=coverage)
+    with nullcontext() if message is None else pytest.raises(OptionError, match=message):
+        train(rows_of(200), config, tmp_path / "m.h5")
 
 
 class Counted:

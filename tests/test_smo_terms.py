@@ -393,7 +393,7 @@ def test_the_solutions_of_a_path_are_those_of_single_costs(loss: Loss) -> None:
     dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
     bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
     unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
-    path = partial(dual.path, pad(weight), tolerance=tolerance, loss=loss.dual)
+    path = partial(dual.path, pad(weight), tolerance=tolerance, dual=loss.dual)
     b, f, _ = path(unit, np.asarray([0.05, 0.5]))
     before = (0.5, b[-1].copy(), f[-1].copy())
     more, of_more, _ = path(None, np.asarray([2.0, 3.0]), before=before)
@@ -416,9 +416,17 @@ def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
     dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
     bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
     costs = np.asarray([1e-7, 1e-6])
-    b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3, loss=loss.dual)
+    b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3, dual=loss.dual)
     assert [report.iterations for report in reports] == [0, 0] and all(report.converged for report in reports)
     np.testing.assert_allclose(b, costs[:, None] * bound)
+
+
+def test_a_path_of_values_has_no_offset() -> None:
+    X, y = rows(100, seed=14)
+    K = kernel_of(X)
+    dual = KernelDual(K, np.pad(y, (0, len(K) - 100)), offset=True)
+    with pytest.raises(ValueError, match="goes without an offset"):
+        dual.path(np.ones(len(K)), np.zeros(len(K)), np.ones(1), 1e-3, dual=Loss(QUANTILE, 0.5).dual)
 
 
 def test_no_convergence_is_reported() -> None:

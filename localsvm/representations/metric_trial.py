@@ -16,7 +16,7 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import Choice, paired, tested
 from localsvm.threads import Threads
 
-SHARE = 6  # the same for a candidate: on few rows its samples take most of the time
+SHARE = 6  # a candidate's sample has one in so many of the rows that it learns from: samples take most of the time
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
@@ -150,10 +150,12 @@ class Trial:
         """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""
         return float(paired(self._joined(candidate) - self._joined(best), self._share(best))[0])
 
-    def weakest(self, best: Geometry, weaker: Iterable[Geometry]) -> Geometry:
+    def weakest(self, best: Geometry, candidates: Sequence[Geometry]) -> Geometry:
         """The weakest metric that differs from the best by its strength alone and is within a standard error of it."""
-        power = {each: each.strength if each.form else 0.0 for each in (best, *weaker)}
-        same = [each for each in weaker if each[:2] == best[:2] and best.form != "full" and power[each] < power[best]]
+        power = {each: each.strength if each.form else 0.0 for each in (best, *candidates)}
+        same = [
+            each for each in candidates if each[:2] == best[:2] and best.form != "full" and power[each] < power[best]
+        ]
         near = [each for each in same if self._above(each, best) <= 1.0]
         return min(near, key=power.__getitem__, default=best)
 

@@ -58,5 +58,5 @@ class KernelDual:
         costs: NDArray[np.float64],
         tolerance: float,
         before: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None,
-        loss: Dual | None = None,
+        dual: Dual | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[DualReport]]: ...

@@ -38,7 +38,7 @@ cdef extern from "smo.h":
         const double *f
     cdef struct lsvm_path:
         const double *weight
-        const lsvm_dual *loss
+        const lsvm_dual *dual
         const double *unit
         const lsvm_before *before
         const double *costs
@@ -117,7 +117,7 @@ cdef class KernelDual:
     K : (n, ld) float32 or float64, C-order and aligned
         n and ld are multiples of LSVM_PAD; the padding must be finite.
     y : (n,) float64
-        Labels -1 and +1, and 0 in the padding; `solve` takes any linear term.
+        Labels -1 and +1, or values; 0 in the padding.
     offset : bool
         With the constraint sum b = 0, which stands for an offset of the decision function.
     unit_diagonal : bool
@@ -222,7 +222,7 @@ cdef class KernelDual:
         raise_for(code)
         return steps
 
-    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None, loss=None):
+    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None, dual=None):
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
@@ -235,13 +235,13 @@ cdef class KernelDual:
         unit : (n,) float64 or None
             K times the coefficients from which the path starts, at cost 1: all at the bound on the side of y, and 0
             where it is infinite.
-        costs : (m,) float64, 1 <= m <= 64
+        costs : (m,) float64, ascending, 1 <= m <= 64; the first one may be below that of `before`.
         tolerance : float
             As in `solve`.
         before : (cost, b, f) or None
             A solution of a path, from which this one continues; `unit` is then not read.
-        loss : Dual or None
-            Bounds and terms for a row of cost 1 (solvers/boxes.py), without an offset; None for the hinge.
+        dual : Dual or None
+            That of a loss of values (solvers/boxes.py), without an offset; None for the hinge.
 
         Returns
         -------
@@ -261,15 +261,15 @@ cdef class KernelDual:
         cdef int code
         if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
             raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
-        if loss is not None and self.p.offset:
+        if dual is not None and self.p.offset:
             raise ValueError("a loss of values goes without an offset")
         path = lsvm_path(&weight[0], NULL, &first_f[0], NULL, &costs[0], m)
         if before is not None:
             known = lsvm_before(before[0], &first_b[0], &first_f[0])
             path.before = &known
-        if loss is not None:
-            numbers = lsvm_dual(loss.low, loss.high, loss.e, loss.plus, loss.minus)
-            path.loss = &numbers
+        if dual is not None:
+            numbers = lsvm_dual(dual.low, dual.high, dual.e, dual.plus, dual.minus)
+            path.dual = &numbers
         with nogil:
             code = lsvm_smo_path(self.ops, &self.p, &path, tolerance, &b[0, 0], &f[0, 0], reports)
         raise_for(code)

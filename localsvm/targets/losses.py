@@ -98,7 +98,8 @@ class Loss:
     def constant(self, y: Values, weight: Values) -> float:
         """The value that is best for all rows, sum_i w_i L(y_i, c): their mean, quantile or expectile.
 
-        Of losses with an epsilon it is the median, or the mean where they are squared. y, weight : (n,), n > 0.
+        Of losses with an epsilon it is the median, or the mean where they are squared; it does not depend on epsilon,
+        as the settings of a grid share it. y, weight : (n,), n > 0.
         """
         if self.name == EXPECTILE:
             return _expectile(y, weight, self.level)

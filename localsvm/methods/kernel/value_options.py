@@ -88,10 +88,16 @@ class ValueOptions(ValueLosses, KernelMethod):
         return super().memory(size) + part + trend
 
     def check(self, size: CellSize) -> None:
-        """Refuse cells whose kernel matrix is not held for SMO."""
+        """Refuse cells whose kernel matrix is not held for SMO, as it is for all losses but least squares alone."""
         super().check(size)
-        if self.loss in LOSSES and self.loss != LEAST_SQUARES and size.rows > WHOLE_ROWS:
+        if self.loss not in LOSSES or size.rows <= WHOLE_ROWS:
+            return
+        if self.loss != LEAST_SQUARES or size.problems > 1:
+            squares = self.loss == LEAST_SQUARES
+            given, other = (
+                (opt.coverage, f"no {opt.coverage}") if squares else (opt.loss(self.loss), opt.loss(LEAST_SQUARES))
+            )
             raise OptionError(
-                f"{opt.loss(self.loss)} takes cells of up to {WHOLE_ROWS:,} rows, and one has {size.rows:,}; give "
-                f"{opt.partition('voronoi')} or a smaller {opt.cell_size}, or {opt.loss(LEAST_SQUARES)}"
+                f"{given} takes cells of up to {WHOLE_ROWS:,} rows, and one has {size.rows:,}; give "
+                f"{opt.partition('voronoi')} or a smaller {opt.cell_size}, or {other}"
             )

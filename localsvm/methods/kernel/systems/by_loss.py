@@ -15,7 +15,7 @@ from localsvm.targets.loss_names import LEAST_SQUARES
 
 
 class ByLossSystem(System):
-    """Every problem of a cell over one kernel.
+    """Every problem of a cell over one kernel. What both systems inherit is the same for all problems.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ class DualSystem(ValueSystem):
         for job, start, unit in zip(jobs, starts, units, strict=True):
             rows, held, last = self._rows(job), self.cell.held_out(job.fold), len(job.costs) - 1
             end, weight = None if start is None else start.end, self._wide(rows.weight)
-            loss = self.losses[job.problem].dual
-            b, f, _ = self._dual(rows).path(weight, unit, job.costs, roughness * self.tolerance, end, loss)
+            dual = self.losses[job.problem].dual
+            b, f, _ = self._solver(rows).path(weight, unit, job.costs, roughness * self.tolerance, end, dual)
             values = rows.line[held] + f[:, held]
             ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
             paths.append([DualSolution(b[c, : self.n], values[c], ends[c]) for c in range(last + 1)])
@@ -60,7 +60,7 @@ class DualSystem(ValueSystem):
             rows = self._rows(job)
             boxes = Boxes.of(self.losses[job.problem].dual, float(job.costs[0]) * self._wide(rows.weight))
             first = None if start is None else np.clip(self._wide(start), boxes.low, boxes.high)
-            b, _, report = self._dual(rows).solve(boxes.low, boxes.high, self.tolerance, first, boxes.terms)
+            b, _, report = self._solver(rows).solve(boxes.low, boxes.high, self.tolerance, first, boxes.terms)
             models.append(self._model(job, b[: self.n], report))
         return models
 
@@ -71,16 +71,17 @@ class DualSystem(ValueSystem):
 
     def _units(self, jobs: Sequence[Job]) -> list[Floats]:
         """Products of the kernel with the coefficients from which the paths begin, at cost 1."""
+        if not np.isfinite(self.losses[jobs[0].problem].dual.high):  # then that of the others is not, either
+            return [np.zeros(len(self._matrix))] * len(jobs)
         starts = []
         for job in jobs:
             rows = self._rows(job)
             boxes = Boxes.of(self.losses[job.problem].dual, rows.weight)
-            bound = np.where(rows.y > 0.0, boxes.high, boxes.low)
-            starts.append(np.where(np.isfinite(bound), bound, 0.0))
+            starts.append(np.where(rows.y > 0.0, boxes.high, boxes.low))
         products = symmetric_times(self._matrix, widened(np.asarray(starts), len(self._matrix)), self.cell.threads)
         return list(products.astype(np.float64))
 
-    def _dual(self, rows: Residuals) -> KernelDual:
+    def _solver(self, rows: Residuals) -> KernelDual:
         return KernelDual(self._matrix, self._wide(rows.y), unit_diagonal=self.kernel.uses_distances)
 
     def _wide(self, values: Floats) -> Floats:

@@ -20,7 +20,7 @@ from localsvm.methods.kernel.systems.duals import DualSystem
 from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
 from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.methods.kernel.systems.trend import Trend
-from localsvm.methods.kernel.systems.values import KnownRows
+from localsvm.methods.kernel.systems.values import ResidualsByJob
 from localsvm.methods.kernel.value_options import ValueOptions
 
 # where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
@@ -38,7 +38,7 @@ class PreparedKernel(Prepared):
         self.method, self.cell, self._scratch, self._several = method, cell, scratch, several
         self._gram: Gram | BlockGram | None = None
         self._known: dict[tuple[int, bool], BinaryRows] = {}
-        self._known_values: KnownRows = {}
+        self._residuals: ResidualsByJob = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> System:
         """The kernel of the cell's rows, whole or to be computed block by block."""
@@ -48,7 +48,7 @@ class PreparedKernel(Prepared):
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._whole().matrix(kernel, exact)
             losses, trend = method.losses_at(cell.target, setting), self._trend if method.sloped else None
-            given = cell, K, kernel, method.tolerance, losses, trend, self._known_values
+            given = cell, K, kernel, method.tolerance, losses, trend, self._residuals
             return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):

@@ -24,7 +24,7 @@ from localsvm.targets.losses import Loss
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[Any] | KernelRows
-KnownRows = dict[tuple[int, int], Residuals]  # by (problem, fold)
+ResidualsByJob = dict[tuple[int, int], Residuals]  # by (problem, fold): no parameter of the grid is of influence
 
 
 class ValueSystem(System):
@@ -36,15 +36,15 @@ class ValueSystem(System):
     tolerance : of the models.
     losses : of the problems, in units of their values.
     trend : None for models without a slope.
-    known : what the jobs have to learn, shared by the systems of a cell; filled as it is needed.
+    residuals : what the jobs have to learn, shared by the systems of a cell; filled as it is needed.
     """
 
     def __init__(
         self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss],
-        trend: Trend | None = None, known: KnownRows | None = None,
+        trend: Trend | None = None, residuals: ResidualsByJob | None = None,
     ) -> None:  # fmt: skip
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        self.losses, self.trend, self._known_rows = losses, trend, {} if known is None else known
+        self.losses, self.trend, self._residuals = losses, trend, {} if residuals is None else residuals
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
         """Fill in the values."""
@@ -61,10 +61,10 @@ class ValueSystem(System):
         return np.asarray(np.sum(starts, axis=0) / max(1, len(starts) - 1))
 
     def _rows(self, job: Job) -> Residuals:
-        if (job.problem, job.fold) not in self._known_rows:
+        if (job.problem, job.fold) not in self._residuals:
             of = residuals(self.cell, self.losses[job.problem], job, self.trend)
-            self._known_rows[job.problem, job.fold] = of
-        return self._known_rows[job.problem, job.fold]
+            self._residuals[job.problem, job.fold] = of
+        return self._residuals[job.problem, job.fold]
 
     def _model(self, job: Job, a: Floats, report: DualReport) -> KernelModel | None:
         """The model of coefficients a (n,); None for a job that has no rows."""
