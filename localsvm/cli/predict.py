@@ -256,7 +256,8 @@ def _report_of(
         scores, pictures = ProbabilityScores(model.file.labels), score_report.PICTURES
     else:
         without = model.detected is not None or model.target.novel_share is not None
-        what = "and detections and novelties have none; leave it out" if without else "give -b 1 as well"
+        other = "give -b 1 as well" if coverage is None else "give -b 1 in place of --coverage"
+        what = "and detections and novelties have none; leave it out" if without else other
         raise click.UsageError(f"--report scores probabilities{',' if without else ';'} {what}.")
     score_report.check(folder, pictures, force)
     return scores, pictures

@@ -216,6 +216,8 @@ class TrainingConfig:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
 
     def _check_detection(self) -> None:
+        if self.of_values and self.false_alarm is not None:
+            raise OptionError(f"{opt.false_alarm} is for classes, and the loss is one of values; leave it out")
         if (self.false_alarm is None) == (self.scoring == NPL):
             raise OptionError(f"{opt.scoring(NPL)} and {opt.false_alarm} go together, as in {opt.false_alarm(0.05)}")
         if self.false_alarm is not None:

@@ -538,7 +538,7 @@ class Score:
         return report | {
             "right": self.right,
             "total": self.total,
-            "accuracy": self.right / max(1, self.total),
+            "accuracy": self.right / self.total if self.total else None,
             "recalls": self.recalls(),
             "confusion": confusion,
         }

@@ -42,6 +42,7 @@ from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
 from localsvm.targets.detection import KIND as FRONT
 from localsvm.targets.detection import Detected, Detection, Front
+from localsvm.targets.loss_names import LEAST_SQUARES
 from localsvm.targets.novelty import Novelty, state_of, thresholds_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
@@ -130,9 +131,11 @@ def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
     """Note classes of so few rows that not every fold has one."""
     folds, rows = prepared.config.folds, prepared.observed.class_rows
     rare = sum(count < folds for count in rows)
-    if rare:
+    if rare and not prepared.config.of_one_kind:
         many = f"{rare:,} of {len(rows):,} classes have" if rare > 1 else f"1 of {len(rows):,} classes has"
-        observer.note(f"{many} fewer rows than there are folds ({folds}) and can hardly be learned; join rare classes")
+        values = f", or if labels are values, give {opt.loss(LEAST_SQUARES)}" if 2 * rare > len(rows) > SHOWN else ""
+        what = f"fewer rows than there are folds ({folds}) and can hardly be learned; join rare classes{values}"
+        observer.note(f"{many} {what}")
 
 
 def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) -> None:

@@ -198,6 +198,7 @@ def test_a_table_names_its_labels(tmp_path: Path) -> None:
     [
         (("--score", "npl"), "--score npl and --false-alarm go together, as in --false-alarm 0.05"),
         (("--false-alarm", ".1"), "--score npl and --false-alarm go together"),
+        (("--false-alarm", ".1", "--loss", "absolute"), "--false-alarm is for classes, and the loss is one of values"),
         ((*NPL[:2], "--false-alarm", "1"), "--false-alarm must be a share between 0 and 1, as 0.05, not 1"),
         (("--roc", "-b", 1), "-b/--probability 1 and --roc decide in different ways; leave one of the two out"),
         ((*NPL, "--coverage", ".9"), "--coverage and --score npl decide in different ways; leave one of the two out"),

@@ -603,6 +603,13 @@ def test_classes_of_few_rows_are_told(tmp_path: Path) -> None:
     assert "(guessing: 67.74%)" in notes
 
 
+def test_many_numbers_as_labels_may_be_values(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,price\n" + "".join(f"{i * 37 % 41},{100 + i % 25}\n" for i in range(60)))
+    given = ("-g", 1, "-C", 1, "--metric", "none", "--label", "price", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "or if labels are values, give --loss least-squares" in invoke("train", *given).stderr
+    assert "fewer rows than there are folds" not in invoke("train", "--force", "-m", "one-class", *given).stderr
+
+
 @pytest.mark.whole
 def test_ends_of_the_grid_and_classes_that_are_mostly_wrong_are_told(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

@@ -74,6 +74,23 @@ def test_one_value_a_line_and_its_scores(folder: Path, tmp_path: Path) -> None:
     assert report["below"] == [np.mean(y <= answers)]
 
 
+def test_means_over_no_rows_are_null_and_equal_values_have_no_r2(tmp_path: Path) -> None:
+    rows = [f"{a:.3f},{b:.3f}" for a, b in values(60, 5)[0][:, :2]]
+    (tmp_path / "train.csv").write_text("a,b,y\n" + "".join(f"{row},{i % 7}\n" for i, row in enumerate(rows)))
+    (tmp_path / "unknown.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+    (tmp_path / "equal.csv").write_text("a,b,y\n" + "".join(f"{row},2.1\n" for row in rows))
+    (tmp_path / "classes.csv").write_text("a,b,y\n" + "".join(f"{row},{i % 2}\n" for i, row in enumerate(rows)))
+    invoke("train", "-q", *SQUARES, *FEW, tmp_path / "train.csv", tmp_path / "m.h5")
+    invoke("train", "-q", *FEW, tmp_path / "classes.csv", tmp_path / "c.h5")
+    report = json.loads(invoke("predict", "--json", tmp_path / "unknown.csv", tmp_path / "m.h5", tmp_path / "p").stdout)
+    assert report["total"] == 0
+    assert report["loss"] == report["mean_squared_error"] == report["below"] == report["squared_correlation"] == [None]
+    report = json.loads(invoke("predict", "--json", tmp_path / "unknown.csv", tmp_path / "c.h5", tmp_path / "c").stdout)
+    assert report["total"] == 0 and report["accuracy"] is None
+    invoke("predict", "-q", "--report", tmp_path / "report", tmp_path / "equal.csv", tmp_path / "m.h5", tmp_path / "e")
+    assert '"r2": null' in (tmp_path / "report" / "report.json").read_text()
+
+
 def test_one_point_is_kernel_ridge_regression(tmp_path: Path) -> None:
     """Rows of one place may have several values; rows that are equal are one of their weights."""
     X, y = values(120, 2)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 
+ROUNDING = 1e-12  # of a mean square: a smaller variance is what is left of sums
+
 
 @dataclass
 class ValueScore:
@@ -72,8 +74,11 @@ class ValueScore:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def as_dict(self) -> dict[str, Any]:
-        """Entries of the JSON report, of the problems one after the other; the correlation is that of one alone."""
-        rows = max(1, self.total)
+        """Entries of the JSON report, of the problems one after the other; the correlation is that of one alone.
+
+        Means over no rows are None.
+        """
+        rows = self.total or math.nan
         report: dict[str, Any] = {
             "total": self.total,
             "score": self.target.score_of_values,
@@ -85,14 +90,14 @@ class ValueScore:
             report |= {"covered": self.covered, "mean_width": self.width / self.intervals}
         return report | {
             "levels": [loss.level for loss in self.target.losses[: self.target.answers]],
-            "below": (self.below / rows).tolist(),
+            "below": _finite(self.below / rows),
         }
 
     @property
     def variance(self) -> float:
-        """Mean squared distance of the values from their mean."""
+        """Mean squared distance of the values from their mean; 0 where it is no more than rounding."""
         mean, square = (self.moments[3:, 0] / max(1, self.total)).tolist()
-        return float(max(0.0, square - mean * mean))
+        return float(square - mean * mean) if square - mean * mean > ROUNDING * square else 0.0
 
     def correlation(self, problem: int = 0) -> float | None:
         """The squared correlation coefficient, as svm-predict has it; None where all values or answers are equal."""
