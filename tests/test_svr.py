@@ -462,3 +462,14 @@ def test_levels_are_right_where_noise_is_small_beside_the_deviation() -> None:
     (X, y), (fresh, truth), levels = wave(500, 1e-3, seed=0), wave(2000, 1e-3, seed=1), [0.1, 0.5, 0.9]
     below = truth[:, None] <= LocalSVR(metric="none", loss="quantile", quantile=levels).fit(X, y).predict(fresh)
     assert_allclose(below.mean(axis=0), levels, atol=0.05)
+
+
+def test_an_epsilon_beyond_the_range_of_the_values_is_the_range() -> None:
+    """The Huber loss then is the squared one, and nothing overflows."""
+    (X, y), (fresh, _) = wave(200, 0.2, seed=0), wave(200, 0.2, seed=1)
+    huge, large = (
+        LocalSVR(metric="none", loss="huber", epsilon=e).fit(X, y).predict(fresh) for e in (1e300, np.ptp(y))
+    )
+    np.testing.assert_array_equal(huge, large)
+    squares = LocalSVR(metric="none").fit(X, y).predict(fresh)
+    assert np.abs(huge - squares).max() < 0.1

@@ -57,11 +57,15 @@ class ValueLosses(Method):
         return tuple(Loss(self.loss, level) for level in sorted(set(self.quantile)) or (0.5,))
 
     def losses_at(self, target: Target, setting: dict[str, float]) -> list[Loss]:
-        """Loss of each problem of a target of values at a setting, in units of the problems' values."""
+        """Loss of each problem of a target of values at a setting, in units of the problems' values.
+
+        An epsilon counts up to the range of the training values, beyond which no residual is.
+        """
         from localsvm.targets.regression import Regression
 
         assert isinstance(target, Regression), "the loss is one of values"
-        epsilon = setting.get("epsilon", *self.epsilons(target.deviation)[:1])
+        most = target.training.high - target.training.low
+        epsilon = min(most, setting.get("epsilon", *self.epsilons(target.deviation)[:1]))
         return [replace(loss, epsilon=epsilon / target.deviation) for loss in target.losses]
 
     def row_losses(self, target: Target, setting: dict[str, float]) -> Sequence[RowLoss]:
