@@ -324,8 +324,10 @@ static int run_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
         current_f(p, s, f);
         evaluate(p, s, f, report);
         report->converged = s->converged;
-        const double wanted = p->limit > 0 ? loop_tolerance(p, s, f, tolerance) : asked;
-        if (!s->converged || report->gap <= wanted)
+        if (!s->converged || !(p->limit > 0))
+            break;
+        const double wanted = loop_tolerance(p, s, f, tolerance);
+        if (report->gap <= wanted)
             break;
         asked = smaller(0.5 * asked, wanted);
     }
