@@ -213,6 +213,7 @@ def test_tables_need_no_second_label(tmp_path: Path) -> None:
     assert done.stdout.split()[-1] == "-1" and done.stdout.split()[:5].count("1") >= 4 and "Accuracy" not in done.stderr
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("folds", ["5", "blocks"])
 def test_a_table_of_one_kind_needs_no_labels(folds: str, tmp_path: Path) -> None:
     """All its columns may be features. New rows are compared with the answers where they have a column `label`."""

@@ -444,6 +444,7 @@ def wave(n: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, 2.0 * X[:, 0] - X[:, 1] + noise * rng.standard_normal(n)
 
 
+@pytest.mark.fast(1)
 @pytest.mark.parametrize("loss", ["absolute", "huber", "epsilon-insensitive", "quantile"])
 def test_a_single_row_far_from_all_others_hardly_moves_a_robust_loss(loss: str) -> None:
     """Beside it there may be a peak, so that the median error tells: it stays below a fourth of the noise."""
