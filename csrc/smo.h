@@ -32,21 +32,17 @@ struct lsvm_coef_terms {
     double total;
 };
 
-/* C_i loss of row i at the gradient g = y_i - (Kb)_i: the largest a g - term of a over the box. */
-static inline double lsvm_coef_loss(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double g)
-{
-    const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
-    const double d = over > 0 ? terms->plus[i] : terms->minus[i], most = over > 0 ? hi : lo;
-    double a = over == 0 ? 0 : d * (most < 0 ? -most : most) > (over < 0 ? -over : over) ? over / d : most;
-    return a * over - 0.5 * d * a * a;
-}
-
-/* Part of row i in the duality gap: C_i loss - (b_i g - term) >= 0. */
+/* Part of row i in the duality gap at the gradient g = y_i - (Kb)_i: C_i loss - (b_i g - term) >= 0, C_i loss being
+ * the largest a g - term of a over the box. */
 static inline double lsvm_coef_gap(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double b,
                                    double g)
 {
-    const double e = terms->e[i], own = b > 0 ? terms->plus[i] : terms->minus[i];
-    return lsvm_coef_loss(terms, i, lo, hi, g) - b * g + e * (b < 0 ? -b : b) + 0.5 * own * b * b;
+    const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
+    const double d = over > 0 ? terms->plus[i] : terms->minus[i], own = b > 0 ? terms->plus[i] : terms->minus[i];
+    const double most = over > 0 ? hi : lo;
+    double a = over == 0 ? 0 : d * (most < 0 ? -most : most) > (over < 0 ? -over : over) ? over / d : most;
+    const double loss = a * over - 0.5 * d * a * a;
+    return loss - b * g + e * (b < 0 ? -b : b) + 0.5 * own * b * b;
 }
 
 struct lsvm_smo {
@@ -61,7 +57,6 @@ struct lsvm_smo {
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
     const struct lsvm_coef_terms *terms; /* NULL for none */
-    double limit; /* above 0: the tolerance is relative, to the objective with losses of residuals up to this */
 };
 
 /* Result of a solve; `gap` and `violation` are evaluated in float64, after lsvm_smo_solve from a fresh Kb. */
@@ -95,9 +90,10 @@ void lsvm_smo_state_free(struct lsvm_smo_state *state);
 void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *c, double *out);
 
 /* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i
- * (`total` with terms; with a limit: the limited objective), with offset max violating pair <= tolerance. The gap is
- * certified in float64 and the loop resumed where rounding had misled it. f (n) receives Kb, without the bias. LSVM_OK
- * (see report->converged), LSVM_NO_MEMORY or LSVM_INTERRUPTED. */
+ * (`total` with terms),
+ * with offset max violating pair <= tolerance. The gap is certified in float64 and the loop resumed where rounding had
+ * misled it. f (n) receives Kb, without the bias. LSVM_OK (see report->converged), LSVM_NO_MEMORY or
+ * LSVM_INTERRUPTED. */
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 

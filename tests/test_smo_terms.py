@@ -421,31 +421,6 @@ def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
     np.testing.assert_allclose(b, costs[:, None] * bound)
 
 
-@each_loss
-@all_fast
-@pytest.mark.parametrize("limit", [0.5, 1e9])
-def test_a_relative_tolerance_is_of_the_objective_without_what_is_far(loss: Loss, limit: float) -> None:
-    """Of solutions along a path, whose objectives are not known before, and of a single one."""
-    X, y = rows(100, seed=14)
-    y[3] = 1e4
-    K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
-    weight[3] = 1.0
-    pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-3
-    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, limit=limit), Boxes.of(loss.dual, pad(weight))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
-    costs = [0.05, 0.5, 5.0]
-    found = list(dual.path(pad(weight), unit, np.asarray(costs), tolerance, dual=loss.dual)[0])
-    single = Boxes.of(loss.dual, 0.5 * pad(weight))
-    found.append(dual.solve(single.low, single.high, tolerance, None, single.terms)[0])
-    for C, a in zip([*costs, 0.5], found, strict=True):
-        problem = problem_of(K, y, C * weight, loss)
-        a = a[:100]
-        f = problem.K @ a
-        allowed = tolerance * (0.5 * a @ f + problem.cost @ loss(np.clip(y - f, -limit, limit)))
-        assert -1e-9 <= problem.primal(a) - problem.dual(a) <= 1.01 * allowed
-
-
 def test_a_path_of_values_has_no_offset() -> None:
     X, y = rows(100, seed=14)
     K = kernel_of(X)

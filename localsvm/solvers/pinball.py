@@ -9,10 +9,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 TINY = 1e-300
-COMMON, LARGE = (
-    0.95,
-    10.0,
-)  # share of the rows that are of the usual size, and what counts as far, in units of their mean
 
 
 def quantile(y: Floats, weight: Floats, level: float) -> float:
@@ -20,14 +16,6 @@ def quantile(y: Floats, weight: Floats, level: float) -> float:
     order = np.argsort(y, kind="stable")
     reached = np.cumsum(weight[order])
     return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
-
-
-def far_from_0(y: Floats, weight: Floats) -> float:
-    """The size above 0 beyond which values y (n,) are far from nearly all others: an outlier does not change it."""
-    size = np.abs(y)
-    common = np.minimum(size, quantile(size, weight, COMMON))
-    mean = float(common @ weight) / max(float(weight.sum()), TINY)
-    return LARGE * mean or float(size.max(initial=0.0)) or 1.0
 
 
 def pinball(left: Floats, levels: Sequence[float], others: Floats) -> Floats:

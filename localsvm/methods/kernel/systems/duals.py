@@ -21,8 +21,6 @@ from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.boxes import Boxes
 
-ROUGHER = 6.0  # scores of a grid within 6 per cent of the objective choose as well as those within 1
-
 
 class DualSolution(NamedTuple):
     """The solution of a job at one cost.
@@ -49,7 +47,7 @@ class DualSystem(ValueSystem):
             rows, held, last = self._rows(job), self.cell.held_out(job.fold), len(job.costs) - 1
             end, weight = None if start is None else start.end, self._wide(rows.weight)
             dual = self.losses[job.problem].dual
-            b, f, _ = self._solver(rows).path(weight, unit, job.costs, ROUGHER * roughness * self.tolerance, end, dual)
+            b, f, _ = self._solver(rows).path(weight, unit, job.costs, roughness * self.tolerance, end, dual)
             values = rows.line[held] + f[:, held]
             ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
             paths.append([DualSolution(b[c, : self.n], values[c], ends[c]) for c in range(last + 1)])
@@ -84,8 +82,7 @@ class DualSystem(ValueSystem):
         return list(products.astype(np.float64))
 
     def _solver(self, rows: Residuals) -> KernelDual:
-        unit = self.kernel.uses_distances
-        return KernelDual(self._matrix, self._wide(rows.y), unit_diagonal=unit, limit=rows.far)
+        return KernelDual(self._matrix, self._wide(rows.y), unit_diagonal=self.kernel.uses_distances)
 
     def _wide(self, values: Floats) -> Floats:
         """Values (n,), followed by zeros for the padding of the matrix."""

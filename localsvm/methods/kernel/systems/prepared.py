@@ -60,8 +60,7 @@ class PreparedKernel(Prepared):
     @cached_property
     def _trend(self) -> Trend:
         """The trend of the cell's values, the same for all settings."""
-        assert isinstance(self.method, ValueOptions)
-        return Trend(self.cell, self.method.value_losses[0].robust)
+        return Trend(self.cell)
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""
