@@ -242,6 +242,10 @@ def test_a_table_without_labels_is_refused_where_these_are_asked_for(tmp_path: P
     for given in ((), ("--loss", "least-squares"), ("-m", "one-class", "--label", "c")):
         told = invoke("train", *given, tmp_path / "t.csv", tmp_path / "m.h5", code=1).stderr
         assert "which column has the labels? Give --label NAME" in told or "no column is called 'c'" in told
+    for folds in ("5", "blocks"):
+        given = ("-m", "one-class", "-v", folds, "--ignore", "a,b")
+        told = invoke("train", *given, tmp_path / "t.csv", tmp_path / "m.h5", code=1).stderr
+        assert "no column is a feature: all are ignored" in told
     (tmp_path / "empty.csv").write_text("a,b\n")
     assert "no rows" in invoke("train", "-m", "one-class", tmp_path / "empty.csv", tmp_path / "m.h5", code=1).stderr
 

@@ -22,7 +22,7 @@ from localsvm.data.writers.libsvm import label_text, write
 from localsvm.engines.spark import Spark
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.prediction.part_files import Cluster, part_bytes, present
-from localsvm.runs.preparation.row_encoder import RowEncoder
+from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column
 from localsvm.runs.preparation.tables import TableOptions, TrainingTable
 
 
@@ -46,7 +46,7 @@ def engine_of_table(
     table = TrainingTable(path, options, config.seed, config.shifts, note, config.blocks, *kinds)
     table.look(jobs, keep=False)
     parts, encoder = table.parts(part_bytes([path], cluster.cores)), table.encoder
-    of_labels = [_only(part, part.layout.wanted[0] if encoder.label is None else encoder.label) for part in parts]
+    of_labels = [_only(part, counting_column(part.layout, encoder.label)) for part in parts]
     rows = cluster.of_parts(path, of_labels, present).each(partial(_labelled, encoder))
     numbered = [NumberedPart(*pair) for pair in zip(parts, np.cumsum([0, *rows]).tolist(), strict=False)]
     head = partial(_head, lambda: table.blocks(table.counts(), True, 1))
@@ -54,7 +54,7 @@ def engine_of_table(
     return Spark(text, shifts=config.shifts, described=table.described), table
 
 
-def _only(part: TablePart, column: str) -> TablePart:
+def _only(part: TablePart, column: str | None) -> TablePart:
     """The part, of which one column is read."""
     pairs = zip(part.layout.names, part.layout.kinds, strict=True)
     kinds = tuple(kind if name == column else int(_csv.SKIP) for name, kind in pairs)

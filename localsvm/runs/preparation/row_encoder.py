@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.shift import Shift
 from localsvm.data.blocks.table import Table
+from localsvm.data.readers.delimited import TableLayout
 from localsvm.data.readers.faults import CHANGED
 from localsvm.data.readers.origin import shifted
 from localsvm.errors import DataError
@@ -65,6 +66,11 @@ class RowEncoder:
         except KeyError:
             raise DataError(CHANGED.format(path=self.name)) from None
         return values[column.codes]
+
+
+def counting_column(layout: TableLayout, label: str | None) -> str | None:
+    """The column that is read to count the rows with a label: that of the labels, else any; None where none is read."""
+    return label if label is not None else next(iter(layout.wanted), None)
 
 
 def has_label(table: Table, label: str | None) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.row_encoder import RowEncoder, has_label
+from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column, has_label
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
@@ -174,8 +174,10 @@ class TrainingTable:
             raise DataError(f"stdin: {opt.folds('blocks')} reads a table twice; write it to a file first")
         with open_table(self.name, self._options.form, self._texts) as source:
             label = self._label_of(source)
-            looked_at = source.layout.wanted[0] if label is None else label
-            known = {looked_at: source.layout.kinds[source.layout.names.index(looked_at)]}
+            column = counting_column(source.layout, label)
+            if column is None:
+                return 1  # the pass over all columns says that there is no feature
+            known = {column: source.layout.kinds[source.layout.names.index(column)]}
         with open_table(self.name, self._options.form, known=known) as source:
             return sum(int(np.count_nonzero(has_label(block, label))) for block in source.blocks(jobs)) or 1
 
@@ -370,8 +372,6 @@ class TrainingTable:
         return table if labelled.all() else table.taken(labelled)
 
     def _check_labelled(self, label: str | None) -> None:
-        if not self.rows and label is None:
-            raise DataError(f"{self.name}: the table has no rows")
         if not self.rows:
             raise DataError(f"{self.name}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
         if self._unlabelled:
