@@ -163,26 +163,17 @@ static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm
     }
 }
 
-/* A new state at b, with these bounds; LSVM_OK or LSVM_NO_MEMORY. */
-static int begin(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *lo, const double *hi,
-                 const double *b)
-{
-    const size_t bytes = (size_t)p->n * sizeof(double);
-    if (lsvm_smo_state_new(p, s))
-        return LSVM_NO_MEMORY;
-    memcpy(s->b, b, bytes);
-    memcpy(s->lo, lo, bytes);
-    memcpy(s->hi, hi, bytes);
-    return LSVM_OK;
-}
-
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report)
 {
+    const size_t doubles = (size_t)p->n * sizeof(double);
     struct lsvm_smo_state s;
-    int code = begin(p, &s, lo, hi, b);
+    int code = lsvm_smo_state_new(p, &s);
     if (code)
         return code;
+    memcpy(s.b, b, doubles);
+    memcpy(s.lo, lo, doubles);
+    memcpy(s.hi, hi, doubles);
     const double wanted = loop_tolerance(p, &s, tolerance);
     double asked = wanted;
     lsvm_smo_multiply(ops, p, s.b, f);
@@ -196,7 +187,7 @@ int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const d
         if (report->converged || s.iterations >= p->max_iterations)
             break;
     }
-    memcpy(b, s.b, (size_t)p->n * sizeof(double));
+    memcpy(b, s.b, doubles);
 out:
     lsvm_smo_state_free(&s);
     return code;
@@ -220,6 +211,7 @@ static void bounds(const struct lsvm_dual *dual, double y, double cost, double *
     }
 }
 
+/* Boxes for cost c. */
 static void set_boxes(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct lsvm_path *path, double c)
 {
     for (int64_t i = 0; i < p->n; i++)

@@ -196,6 +196,18 @@ def test_warm_start_from_the_solution_needs_no_iterations() -> None:
     np.testing.assert_array_equal(again, b)
 
 
+@pytest.mark.parametrize("offset", [True, False])
+def test_a_rough_path_does_no_more_than_its_tolerance_asks_for(offset: bool) -> None:
+    X, y = blobs(300, 4, seed=3)
+    K = Gram(X, Scratch()).matrix(Kernel("gaussian", 0.3), True)
+    pad = np.pad(y, (0, len(K) - 300))
+    dual = KernelDual(K, pad, offset, unit_diagonal=True)
+    rough, exact = (dual.path(np.abs(pad), dual.multiply(pad), np.ones(1), t)[2][0] for t in (0.1, 1e-6))
+    assert rough.converged and exact.converged and rough.iterations < 0.5 * exact.iterations
+    reached = rough.violation if offset else rough.gap / 300.0
+    assert 1e-3 < reached <= 0.1
+
+
 @pytest.mark.parametrize("offset", [False, True])
 def test_path_scores_held_out_rows_as_separate_solves_do(offset: bool) -> None:
     X, y = blobs(160, 3, 7)

@@ -213,8 +213,8 @@ score = option(
     type=Names(("accuracy", "tpr-tnr", "npl", "mse", "mae", "pinball", "r2")),
     show_default="accuracy; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
-    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl, "
-    "of lsvm-train alone: of two classes, the fewest missed alarms, with false alarms below --false-alarm. Of "
+    "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl: "
+    "of two classes, the fewest missed alarms, with false alarms below --false-alarm (lsvm-train alone). Of "
     "values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of quantiles.",
     group=Group.SELECTION,
 )

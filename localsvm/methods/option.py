@@ -98,7 +98,7 @@ def trend_option(*choices: str) -> Any:
     """The option --trend of kernel methods of values, which have some of the choices; the first one is the default."""
     text = (
         "What a model of values has beside its kernel, and goes on with where no row is near. linear: a slope, by "
-        "ridge regression of each cell's rows; constant: none; auto, of svm alone: linear, for up to 256 columns."
+        "ridge regression of each cell's rows; constant: none; auto: linear, for up to 256 columns, of svm alone."
     )
     return option(choices[0], "--trend", help=text, choices=choices, unsaid=True)
 

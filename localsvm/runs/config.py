@@ -178,7 +178,7 @@ class TrainingConfig:
         given = {
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
             opt.probability(1): self.probability, opt.force_classes: self.force_classes, opt.roc: self.roc,
-            opt.multiclass(self.multiclass): self.multiclass != "ova",
+            opt.multiclass(self.multiclass): self.multiclass != "ova", opt.false_alarm: self.false_alarm is not None,
         }  # fmt: skip
         for name, value in given.items():
             if self.of_values and value:
@@ -216,8 +216,6 @@ class TrainingConfig:
             raise OptionError(f"{opt.seed} must be a whole number from 0 of up to 1000 digits")
 
     def _check_detection(self) -> None:
-        if self.of_values and self.false_alarm is not None:
-            raise OptionError(f"{opt.false_alarm} is for classes, and the loss is one of values; leave it out")
         if (self.false_alarm is None) == (self.scoring == NPL):
             raise OptionError(f"{opt.scoring(NPL)} and {opt.false_alarm} go together, as in {opt.false_alarm(0.05)}")
         if self.false_alarm is not None:

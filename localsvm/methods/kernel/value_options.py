@@ -92,12 +92,13 @@ class ValueOptions(ValueLosses, KernelMethod):
         super().check(size)
         if self.loss not in LOSSES or size.rows <= WHOLE_ROWS:
             return
-        if self.loss != LEAST_SQUARES or size.problems > 1:
-            squares = self.loss == LEAST_SQUARES
-            given, other = (
-                (opt.coverage, f"no {opt.coverage}") if squares else (opt.loss(self.loss), opt.loss(LEAST_SQUARES))
-            )
-            raise OptionError(
-                f"{given} takes cells of up to {WHOLE_ROWS:,} rows, and one has {size.rows:,}; give "
-                f"{opt.partition('voronoi')} or a smaller {opt.cell_size}, or {other}"
-            )
+        if self.loss != LEAST_SQUARES:
+            given, other = str(opt.loss(self.loss)), str(opt.loss(LEAST_SQUARES))
+        elif size.problems > 1:
+            given, other = str(opt.coverage), f"no {opt.coverage}"
+        else:
+            return
+        raise OptionError(
+            f"{given} takes cells of up to {WHOLE_ROWS:,} rows, and one has {size.rows:,}; give "
+            f"{opt.partition('voronoi')} or a smaller {opt.cell_size}, or {other}"
+        )

@@ -16,6 +16,7 @@ from localsvm.kernels.blocks import KernelRows
 from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.methods.kernel.systems.paths import PathEnd, ends_of, zero_padded
 from localsvm.methods.kernel.systems.trend import Residuals
 from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers._smo import KernelDual
@@ -31,7 +32,7 @@ class DualSolution(NamedTuple):
 
     a: Floats
     held_out: Floats
-    end: tuple[float, Floats, Floats] | None
+    end: PathEnd | None
 
 
 class DualSystem(ValueSystem):
@@ -44,13 +45,12 @@ class DualSystem(ValueSystem):
         units = self._units(jobs) if starts[0] is None else [None] * len(jobs)
         paths = []
         for job, start, unit in zip(jobs, starts, units, strict=True):
-            rows, held, last = self._rows(job), self.cell.held_out(job.fold), len(job.costs) - 1
+            rows, held = self._rows(job), self.cell.held_out(job.fold)
             end, weight = None if start is None else start.end, self._wide(rows.weight)
             dual = self.losses[job.problem].dual
             b, f, _ = self._solver(rows).path(weight, unit, job.costs, roughness * self.tolerance, end, dual)
-            values = rows.line[held] + f[:, held]
-            ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
-            paths.append([DualSolution(b[c, : self.n], values[c], ends[c]) for c in range(last + 1)])
+            each = zip(b[:, : self.n], rows.line[held] + f[:, held], ends_of(job.costs, b, f), strict=True)
+            paths.append([DualSolution(*solution) for solution in each])
         return paths
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Floats | None]) -> list[KernelModel | None]:
@@ -86,6 +86,4 @@ class DualSystem(ValueSystem):
 
     def _wide(self, values: Floats) -> Floats:
         """Values (n,), followed by zeros for the padding of the matrix."""
-        out = np.zeros(len(self._matrix))
-        out[: self.n] = values
-        return out
+        return zero_padded(values, len(self._matrix))

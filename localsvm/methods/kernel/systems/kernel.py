@@ -18,6 +18,7 @@ from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.methods.kernel.systems.paths import PathEnd, ends_of, zero_padded
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.blocks import BlockDual
 from localsvm.solvers.lasvm import OnlineDual
@@ -38,7 +39,7 @@ class PathPoint(NamedTuple):
     bias: float
     iterations: int
     held_out: Floats
-    end: tuple[float, Floats, Floats] | None
+    end: PathEnd | None
 
 
 class KernelStart(NamedTuple):
@@ -141,9 +142,7 @@ class BinaryRows:
 
     def pad(self, values: Floats) -> Floats:
         """Values (n,), followed by zeros: (size,)."""
-        out = np.zeros(self.size)
-        out[: self.n] = values
-        return out
+        return zero_padded(values, self.size)
 
     def held(self, fold: int) -> slice:
         """The problem's own rows that the fold holds out."""
@@ -178,12 +177,11 @@ class BinaryProblem:
         for job, start, unit in zip(jobs, starts, units, strict=True):
             weight, end = self.rows.weight_without(job.fold), None if start is None else start.end
             b, f, reports = solver.path(weight, unit, job.costs, tolerance, end)
-            held, last = self.rows.held(job.fold), len(job.costs) - 1
-            ends = [None] * last + [(float(job.costs[last]), b[last].copy(), f[last].copy())]
+            held = self.rows.held(job.fold)
             paths.append(
                 [
-                    PathPoint(b[c, : self.rows.n], report.bias, report.iterations, f[c, held] + report.bias, ends[c])
-                    for c, report in enumerate(reports)
+                    PathPoint(b[c, : self.rows.n], report.bias, report.iterations, f[c, held] + report.bias, end)
+                    for c, (report, end) in enumerate(zip(reports, ends_of(job.costs, b, f), strict=True))
                 ]
             )
         return paths

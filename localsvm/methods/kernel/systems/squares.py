@@ -15,6 +15,7 @@ from localsvm.kernels.blocks import KernelRows
 from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
+from localsvm.methods.kernel.systems.paths import zero_padded
 from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import KernelDual
@@ -116,7 +117,7 @@ class SquaresSystem(ValueSystem):
             return self.K.times(self.K, a)
         size = self.K.shape[0]
         dual = KernelDual(self.K, np.zeros(size), unit_diagonal=self.kernel.uses_distances)
-        return np.asarray(dual.multiply(np.pad(a, (0, size - self.n)))[: self.n])
+        return np.asarray(dual.multiply(zero_padded(a, size))[: self.n])
 
     def _known(self, starts: Sequence[SquaresSolution], count: int) -> list[Pair]:
         """Coefficients and products (jobs times `count` costs, n) from which the search begins."""
