@@ -6,6 +6,9 @@
 
 #include "ops.h"
 
+enum { MOST_ROUNDS = 20 };              /* of a tolerance that is relative */
+static const double LEAST_LOSS = 0.005; /* mean loss, over `limit`, at which an objective counts at least */
+
 static size_t element_size(const struct lsvm_smo *p) { return p->is_double ? sizeof(double) : sizeof(float); }
 
 static double kernel_at(const struct lsvm_smo *p, int64_t i)
@@ -79,6 +82,7 @@ static void refresh(const struct lsvm_smo *p, struct lsvm_smo_state *s, const do
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }
+static double smaller(double a, double b) { return a < b ? a : b; }
 
 /* Bias of a solution: the mean gradient of the free coefficients, or the middle of what the bounded ones allow. */
 static void find_bias(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
@@ -127,17 +131,31 @@ static void evaluate(const struct lsvm_smo *p, const struct lsvm_smo_state *s, c
     report->iterations = s->iterations;
 }
 
-/* The loop's own tolerance: a KKT violation with an offset, an absolute gap without. */
-static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_state *s, double tolerance)
+/* The primal objective at f = Kb, with losses of residuals up to `limit`. */
+static double limited_primal(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double g = smaller(p->limit, larger(-p->limit, p->y[i] - f[i]));
+        sum += 0.5 * s->b[i] * f[i];
+        sum += p->terms ? lsvm_coef_loss(p->terms, i, s->lo[i], s->hi[i], g) : larger(s->hi[i] * g, s->lo[i] * g);
+    }
+    return sum;
+}
+
+/* What the loop has to reach: a KKT violation with an offset, an absolute gap without. */
+static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
+                             double tolerance)
 {
     double costs = 0;
     if (p->offset)
         return tolerance;
     if (p->terms)
-        return tolerance * p->terms->total;
-    for (int64_t i = 0; i < p->n; i++)
-        costs += s->hi[i] - s->lo[i];
-    return tolerance * costs;
+        costs = p->terms->total;
+    else
+        for (int64_t i = 0; i < p->n; i++)
+            costs += s->hi[i] - s->lo[i];
+    return tolerance * (p->limit > 0 ? larger(limited_primal(p, s, f), LEAST_LOSS * p->limit * costs) : costs);
 }
 
 /* Iterations after which the gradient is recomputed: its updates round (a random walk of about |g| 2^-24 a step in
@@ -163,6 +181,19 @@ static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm
     }
 }
 
+/* A new state at b, with these bounds; LSVM_OK or LSVM_NO_MEMORY. */
+static int begin(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *lo, const double *hi,
+                 const double *b)
+{
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    if (lsvm_smo_state_new(p, s))
+        return LSVM_NO_MEMORY;
+    memcpy(s->b, b, bytes);
+    memcpy(s->lo, lo, bytes);
+    memcpy(s->hi, hi, bytes);
+    return LSVM_OK;
+}
+
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report)
 {
@@ -174,15 +205,15 @@ int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const d
     memcpy(s.b, b, doubles);
     memcpy(s.lo, lo, doubles);
     memcpy(s.hi, hi, doubles);
-    const double wanted = loop_tolerance(p, &s, tolerance);
-    double asked = wanted;
     lsvm_smo_multiply(ops, p, s.b, f);
-    for (int round = 0; round < 4; round++, asked *= 0.5) {
+    double wanted = loop_tolerance(p, &s, f, tolerance), asked = wanted;
+    for (int round = 0; round < (p->limit > 0 ? MOST_ROUNDS : 4); round++, asked = smaller(0.5 * asked, wanted)) {
         code = run(ops, p, &s, asked, f);
         if (code)
             goto out;
         lsvm_smo_multiply(ops, p, s.b, f);
         evaluate(p, &s, f, report);
+        wanted = loop_tolerance(p, &s, f, tolerance);
         report->converged = (p->offset ? report->violation : report->gap) <= wanted;
         if (report->converged || s.iterations >= p->max_iterations)
             break;
@@ -286,6 +317,28 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
                          : f[i] + (ratio - 1) * product[i];
 }
 
+/* The loop, and on as long as the objective, which a gap is compared with, has become smaller. */
+static int run_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance,
+                    double *f, struct lsvm_report *report)
+{
+    double asked = loop_tolerance(p, s, f, tolerance);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        const int code = run(ops, p, s, asked, f);
+        if (code)
+            return code;
+        current_f(p, s, f);
+        evaluate(p, s, f, report);
+        report->converged = s->converged;
+        if (!s->converged || !(p->limit > 0))
+            break;
+        const double wanted = loop_tolerance(p, s, f, tolerance);
+        if (report->gap <= wanted)
+            break;
+        asked = smaller(0.5 * asked, wanted);
+    }
+    return LSVM_OK;
+}
+
 /* All coefficients at their bound, the right start for a small cost; 0 where it is infinite, and with an offset. */
 static void begin_path(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct lsvm_path *path, double *f)
 {
@@ -327,8 +380,14 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
         snap(p, &s);
     } else
         begin_path(p, &s, path, now);
-    for (int64_t c = 0; c < path->n_costs; c++) {
+    for (int64_t c = 0, ended = 0; c < path->n_costs; c++) {
         const double cost = path->costs[c];
+        if (ended) { /* a larger cost would not take fewer iterations */
+            memcpy(b + c * p->n, s.b, doubles);
+            memcpy(f + c * p->n, now, doubles);
+            reports[c] = reports[c - 1];
+            continue;
+        }
         if (c > 0 || before)
             rescale(ops, p, &s, cost / last, now, part, product);
         set_boxes(p, &s, path, cost);
@@ -339,14 +398,12 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
             set_terms(p, path, cost, work + 3 * p->n, &terms);
         last = cost;
         s.iterations = 0;
-        code = run(ops, p, &s, loop_tolerance(p, &s, tolerance), now);
+        code = run_path(ops, p, &s, tolerance, now, &reports[c]);
         if (code)
             break;
-        current_f(p, &s, now);
-        evaluate(p, &s, now, &reports[c]);
-        reports[c].converged = s.converged;
         memcpy(b + c * p->n, s.b, doubles);
         memcpy(f + c * p->n, now, doubles);
+        ended = s.iterations >= p->max_iterations;
     }
     free(work);
     lsvm_smo_state_free(&s);

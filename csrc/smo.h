@@ -32,17 +32,21 @@ struct lsvm_coef_terms {
     double total;
 };
 
-/* Part of row i in the duality gap at the gradient g = y_i - (Kb)_i: C_i loss - (b_i g - term) >= 0, C_i loss being
- * the largest a g - term of a over the box. */
+/* C_i loss of row i at the gradient g = y_i - (Kb)_i: the largest a g - term of a over the box. */
+static inline double lsvm_coef_loss(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double g)
+{
+    const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
+    const double d = over > 0 ? terms->plus[i] : terms->minus[i], most = over > 0 ? hi : lo;
+    double a = over == 0 ? 0 : d * (most < 0 ? -most : most) > (over < 0 ? -over : over) ? over / d : most;
+    return a * over - 0.5 * d * a * a;
+}
+
+/* Part of row i in the duality gap: C_i loss - (b_i g - term) >= 0. */
 static inline double lsvm_coef_gap(const struct lsvm_coef_terms *terms, int64_t i, double lo, double hi, double b,
                                    double g)
 {
-    const double e = terms->e[i], over = g > e ? g - e : g < -e ? g + e : 0;
-    const double d = over > 0 ? terms->plus[i] : terms->minus[i], own = b > 0 ? terms->plus[i] : terms->minus[i];
-    const double most = over > 0 ? hi : lo;
-    double a = over == 0 ? 0 : d * (most < 0 ? -most : most) > (over < 0 ? -over : over) ? over / d : most;
-    const double loss = a * over - 0.5 * d * a * a;
-    return loss - b * g + e * (b < 0 ? -b : b) + 0.5 * own * b * b;
+    const double e = terms->e[i], own = b > 0 ? terms->plus[i] : terms->minus[i];
+    return lsvm_coef_loss(terms, i, lo, hi, g) - b * g + e * (b < 0 ? -b : b) + 0.5 * own * b * b;
 }
 
 struct lsvm_smo {
@@ -57,6 +61,8 @@ struct lsvm_smo {
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
     const struct lsvm_coef_terms *terms; /* NULL for none */
+    double limit; /* above 0: the tolerance is relative, to the objective with losses of residuals up to this, or to a
+                     mean loss of a small part of it */
 };
 
 /* Result of a solve; `gap` and `violation` are evaluated in float64, after lsvm_smo_solve from a fresh Kb. */
@@ -90,10 +96,9 @@ void lsvm_smo_state_free(struct lsvm_smo_state *state);
 void lsvm_smo_multiply(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *c, double *out);
 
 /* Solve from b (feasible; overwritten by the solution) to `tolerance`: without offset gap <= tolerance * sum_i C_i
- * (`total` with terms),
- * with offset max violating pair <= tolerance. The gap is certified in float64 and the loop resumed where rounding had
- * misled it. f (n) receives Kb, without the bias. LSVM_OK (see report->converged), LSVM_NO_MEMORY or
- * LSVM_INTERRUPTED. */
+ * (`total` with terms; with a limit: the limited objective), with offset max violating pair <= tolerance. The gap is
+ * certified in float64 and the loop resumed where rounding had misled it. f (n) receives Kb, without the bias. LSVM_OK
+ * (see report->converged), LSVM_NO_MEMORY or LSVM_INTERRUPTED. */
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report);
 
@@ -124,7 +129,8 @@ struct lsvm_path {
 
 /* Solve along a path, each cost from the last one's solution: coefficients at a bound grow with C, free ones stay, as
  * far as the boxes let them where C is below that of `before`. b and f (costs x n) receive coefficients and Kb; reports
- * (costs) come uncertified: gaps as the loop saw them. The terms of the problem are not read. */
+ * (costs) come uncertified: gaps as the loop saw them. Where max_iterations do not suffice, the path ends: larger costs
+ * have the same numbers. The terms of the problem are not read. */
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
                   double tolerance, double *b, double *f, struct lsvm_report *reports);
 

@@ -421,6 +421,51 @@ def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
     np.testing.assert_allclose(b, costs[:, None] * bound)
 
 
+@each_loss
+@all_fast
+@pytest.mark.parametrize("limit", [0.5, 5.0, 1e4])
+def test_a_relative_tolerance_is_of_the_objective_without_what_is_far(loss: Loss, limit: float) -> None:
+    """Of solutions along a path, whose objectives are not known before, and of a single one."""
+    X, y = rows(100, seed=14)
+    y[3] = 1e4
+    K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
+    weight[3] = 1.0
+    pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-3
+    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, limit=limit), Boxes.of(loss.dual, pad(weight))
+    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
+    unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
+    costs = [0.05, 0.5, 5.0]
+    found = list(dual.path(pad(weight), unit, np.asarray(costs), tolerance, dual=loss.dual)[0])
+    single = Boxes.of(loss.dual, 0.5 * pad(weight))
+    found.append(dual.solve(single.low, single.high, tolerance, None, single.terms)[0])
+    for C, a in zip([*costs, 0.5], found, strict=True):
+        problem = problem_of(K, y, C * weight, loss)
+        a = a[:100]
+        f = problem.K @ a
+        objective = 0.5 * a @ f + problem.cost @ loss(np.clip(y - f, -limit, limit))
+        total = problem.cost.sum() if single.terms else problem.cost.sum() * (loss.dual.high - loss.dual.low)
+        allowed = tolerance * max(objective, limit / 200.0 * total)
+        assert -1e-9 <= problem.primal(a) - problem.dual(a) <= 1.01 * allowed
+
+
+@each_loss
+def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
+    """Costs before are as without the limit, larger ones have the solution and the report of that cost."""
+    X, y = rows(100, seed=14)
+    K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
+    costs, weight, unit = np.geomspace(0.01, 1e4, 8), pad(np.ones(100)), np.zeros(128)
+    free = KernelDual(K, pad(y), unit_diagonal=True).path(weight, unit, costs, 1e-4, dual=loss.dual)
+    most = max(report.iterations for report in free[2]) // 2
+    b, f, reports = KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most).path(
+        weight, unit, costs, 1e-4, dual=loss.dual
+    )
+    end = next(c for c, report in enumerate(reports) if not report.converged)
+    np.testing.assert_array_equal(b[:end], free[0][:end])
+    assert reports[end].iterations == most and reports[end:] == [reports[end]] * (8 - end)
+    for known in (b, f):
+        np.testing.assert_array_equal(known[end:], np.tile(known[end], (8 - end, 1)))
+
+
 def test_a_path_of_values_has_no_offset() -> None:
     X, y = rows(100, seed=14)
     K = kernel_of(X)

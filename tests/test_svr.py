@@ -444,12 +444,44 @@ def wave(n: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, 2.0 * X[:, 0] - X[:, 1] + noise * rng.standard_normal(n)
 
 
+@pytest.mark.fast(1)
+@pytest.mark.parametrize("loss", ["absolute", "huber", "epsilon-insensitive", "quantile"])
+def test_a_single_row_far_from_all_others_hardly_moves_a_robust_loss(loss: str) -> None:
+    """Beside it there may be a peak, so that the median error tells: it stays below a fourth of the noise."""
+    X, y = wave(300, 0.2, seed=0)
+    fresh, truth = wave(1000, 0.0, seed=1)
+    given = {"epsilon": 0.2} if loss in ("huber", "epsilon-insensitive") else {}
+    errors = []
+    for far in (y[0], 1e6):
+        model = LocalSVR(metric="none", loss=loss, **given).fit(X, np.append(far, y[1:]))
+        errors.append(float(np.median(np.abs(model.predict(fresh) - truth))))
+    assert max(errors) < 0.05
+
+
+def test_levels_are_right_where_noise_is_small_beside_the_deviation() -> None:
+    """A tolerance in units of the deviation would be larger than the noise."""
+    (X, y), (fresh, truth), levels = wave(500, 1e-3, seed=0), wave(2000, 1e-3, seed=1), [0.1, 0.5, 0.9]
+    below = truth[:, None] <= LocalSVR(metric="none", loss="quantile", quantile=levels).fit(X, y).predict(fresh)
+    assert_allclose(below.mean(axis=0), levels, atol=0.05)
+
+
+@pytest.mark.fast(1)
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "epsilon-insensitive"])
+def test_values_without_noise_are_learned_to_their_digits(loss: str) -> None:
+    """Their scores and their models take few steps all the same."""
+    rng = np.random.default_rng(0)
+    X, fresh = rng.uniform(-1.0, 1.0, (300, 2)), rng.uniform(-1.0, 1.0, (1000, 2))
+    y, truth = (np.sin(3.0 * Z[:, 0]) + Z[:, 1] ** 2 for Z in (X, fresh))
+    given = {"epsilon": 1e-3} if loss == "epsilon-insensitive" else {}
+    error = np.abs(LocalSVR(metric="none", loss=loss, **given).fit(X, y).predict(fresh) - truth)
+    assert error.mean() < 2e-3 * y.std()
+
+
 def test_an_epsilon_beyond_the_range_of_the_values_is_the_range() -> None:
     """The Huber loss then is the squared one, and nothing overflows."""
     (X, y), (fresh, _) = wave(200, 0.2, seed=0), wave(200, 0.2, seed=1)
-    huge, large = (
-        LocalSVR(metric="none", loss="huber", epsilon=e).fit(X, y).predict(fresh) for e in (1e300, np.ptp(y))
-    )
+    fixed = {"metric": "none", "gamma": 0.3, "cost": 10.0}
+    huge, large = (LocalSVR(**fixed, loss="huber", epsilon=e).fit(X, y).predict(fresh) for e in (1e300, np.ptp(y)))
     np.testing.assert_array_equal(huge, large)
-    squares = LocalSVR(metric="none").fit(X, y).predict(fresh)
-    assert np.abs(huge - squares).max() < 0.1
+    squares = LocalSVR(**fixed).fit(X, y).predict(fresh)
+    assert np.abs(huge - squares).max() < 0.02

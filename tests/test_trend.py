@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
-from value_cells import cell_of_values, examples
+from value_cells import cell_of_values, examples, target_of
 
 from localsvm import LocalSVC, LocalSVR, load
 from localsvm.data.writers.libsvm import write
@@ -90,6 +90,18 @@ def test_an_outlier_costs_only_its_own_fold_the_digits() -> None:
     trend, own = Trend(cell), int(cell.folds[np.argmax(cell.X[:, 0])])
     some = cell.folds != own
     assert_allclose(trend.slope(own), ridge_of(cell.X[some].astype(np.float64), cell.Y[some, 0]).coef_, rtol=1e-6)
+
+
+def test_a_row_far_from_all_others_does_not_turn_a_robust_slope() -> None:
+    """Values that are not far are taken as they are."""
+    X, y = examples(200)
+    plain = Trend(cell_of_values(X, y, folds=4)).slope(WHOLE)
+    assert_array_equal(Trend(cell_of_values(X, y, folds=4), robust=True).slope(WHOLE), plain)
+    cell = cell_of_values(X, np.append(1e6, y[1:]), folds=4)
+    unit = cell.target.deviation / target_of(y).deviation
+    size = np.abs(plain).max()
+    assert np.abs(unit * Trend(cell, robust=True).slope(WHOLE) - plain).max() < size
+    assert np.abs(unit * Trend(cell).slope(WHOLE) - plain).max() > 100.0 * size
 
 
 def test_a_slope_that_float32_cannot_hold_is_none() -> None:

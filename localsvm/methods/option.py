@@ -106,8 +106,8 @@ def trend_option(*choices: str) -> Any:
 def tolerance_option(default: float) -> Any:
     """The option -e, whose default is the method's own."""
     text = (
-        "How far from the optimum the solver may stop. The distance is the duality gap divided by C n; for linear "
-        f"methods, mkl and mllkm the gap divided by the objective; with {opt.offset}, and for svm-knn, the violation "
+        "How far from the optimum the solver may stop. The distance is the duality gap divided by C n; for values, "
+        f"linear methods, mkl and mllkm divided by the objective; with {opt.offset}, and for svm-knn, the violation "
         "of the optimality (KKT) conditions, as in LIBSVM; for ml3 what the last round gained, over the objective."
     )
     return option(default, "-e", "--tolerance", help=text)

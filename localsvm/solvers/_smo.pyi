@@ -33,6 +33,7 @@ class KernelDual:
         offset: bool = False,
         unit_diagonal: bool = False,
         max_iterations: int = ...,
+        limit: float = 0.0,
     ) -> None: ...
     def multiply(self, c: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def solve(

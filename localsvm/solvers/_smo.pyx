@@ -23,6 +23,7 @@ cdef extern from "smo.h":
         lsvm_poll poll
         void *context
         const lsvm_coef_terms *terms
+        double limit
     cdef struct lsvm_report:
         double objective, gap, violation, bias
         int64_t iterations
@@ -124,6 +125,10 @@ cdef class KernelDual:
         Promises K_ii = 1 for all i.
     max_iterations : int, 0 for MAX_ITERATIONS, or fewer where there are few rows
         Pairs of coefficients that one solve may optimise.
+    limit : float
+        Above 0, without an offset, tolerances are relative: the gap to reach is so many times the primal objective, in
+        which the losses of larger residuals count as that of `limit`, and their mean as 1/200 of it at least. 0 for the
+        units of `solve`.
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
@@ -131,7 +136,7 @@ cdef class KernelDual:
     cdef readonly object y
     cdef int64_t n
 
-    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0):
+    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0, double limit=0.0):
         cdef const double[::1] targets = y
         if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or K.ctypes.data % LSVM_ALIGN:
             raise ValueError("K must be an aligned C-order float32 or float64 array")
@@ -148,6 +153,7 @@ cdef class KernelDual:
         self.p.y = &targets[0]
         self.p.max_iterations = max_iterations or min(MAX_ITERATIONS, STEPS_A_ROW * self.n)
         self.p.terms = NULL
+        self.p.limit = limit
         self.p.poll = poll
 
     def multiply(self, const double[::1] c) -> np.ndarray:
@@ -168,7 +174,7 @@ cdef class KernelDual:
             Bounds of the coefficients; with terms lo <= 0 <= hi, and infinite where a term is quadratic.
         tolerance : float
             Without an offset, for the duality gap divided by the sum of hi - lo, which is the sum of the costs (of
-            terms, their `total`). With an offset, for the largest violation, as in LIBSVM.
+            terms, their `total`), unless there is a limit. With an offset, for the largest violation, as in LIBSVM.
         start : (n,) or None
             Feasible coefficients to start from; None for zeros.
         terms : Terms or None
@@ -226,7 +232,7 @@ cdef class KernelDual:
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
-        kept.
+        kept. A cost for which max_iterations do not suffice ends the path: larger ones have its solution and its report.
 
         Parameters
         ----------

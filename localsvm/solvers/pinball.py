@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 TINY = 1e-300
+COMMON = 0.95  # share of the rows that are of the usual size
+LARGE = 10.0  # times the mean of these, from which a row is far
 
 
 def quantile(y: Floats, weight: Floats, level: float) -> float:
@@ -16,6 +18,14 @@ def quantile(y: Floats, weight: Floats, level: float) -> float:
     order = np.argsort(y, kind="stable")
     reached = np.cumsum(weight[order])
     return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
+
+
+def far_from_0(y: Floats, weight: Floats) -> float:
+    """The size above 0 beyond which values y (n,) are far from nearly all others: an outlier does not change it."""
+    size = np.abs(y)
+    common = np.minimum(size, quantile(size, weight, COMMON))
+    mean = float(common @ weight) / max(float(weight.sum()), TINY)
+    return LARGE * mean or float(size.max(initial=0.0)) or 1.0
 
 
 def pinball(left: Floats, levels: Sequence[float], others: Floats) -> Floats:

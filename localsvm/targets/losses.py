@@ -95,6 +95,11 @@ class Loss:
         epsilon = self.epsilon if self.name in (INSENSITIVE, SQUARED_INSENSITIVE) else 0.0
         return Residual(1 if self.name in (ABSOLUTE, INSENSITIVE) else 2, epsilon=epsilon)
 
+    @property
+    def robust(self) -> bool:
+        """True where the loss grows in proportion to the residual at most; the constant is then a quantile."""
+        return self.name in (QUANTILE, ABSOLUTE, INSENSITIVE, HUBER)
+
     def constant(self, y: Values, weight: Values) -> float:
         """The value that is best for all rows, sum_i w_i L(y_i, c): their mean, quantile or expectile.
 
@@ -103,7 +108,7 @@ class Loss:
         """
         if self.name == EXPECTILE:
             return _expectile(y, weight, self.level)
-        if self.name in (QUANTILE, ABSOLUTE, INSENSITIVE, HUBER):
+        if self.robust:
             return quantile(y, weight, self.level)
         return float(y @ weight / weight.sum())
 

@@ -22,7 +22,7 @@ from localsvm.targets.loss_names import LOSSES
 
 SQUARES, LEVELS = ("--loss", "least-squares"), ("--loss", "quantile", "--quantile", "0.9,.1,0.5")
 LEVEL = ("--trend", "constant")
-FEW = ("-g", "0.05,0.5", "-C", "1,20", "-j", 1, *PLAIN)
+FEW = ("-g", "0.05,0.2", "-C", "1,20", "-j", 1, *PLAIN)
 
 
 def values(n: int, seed: int, columns: int = 3, wave: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

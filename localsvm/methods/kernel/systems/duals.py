@@ -6,6 +6,7 @@ cost starts from the solution of the one before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,17 +23,31 @@ from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.boxes import Boxes
 
+# scores within 15 per cent of the objective choose as well as those within 1: a solution that is kept is solved on
+ROUGHER = 15.0
+# Iterations for a score of n rows: without noise large costs take thousands a row. Noise of a tenth of the deviation
+# takes 1 to 10 a row.
+MOST_STEPS, MOST_STEPS_A_ROW = 10_000, 3
+RAMP = 4.0  # from cost to cost, where a path would begin at a large one
+
 
 class DualSolution(NamedTuple):
     """The solution of a job at one cost.
 
     a (n,) : coefficients; held_out: values of the rows that the fold holds out; end: where the path goes on, (cost, b,
-    Kb) padded as the solver has them, None but at the last of some costs.
+    Kb) padded as the solver has them, None but at the last of some costs; ended: whether larger costs take too many
+    iterations. They have this solution, too.
     """
 
     a: Floats
     held_out: Floats
     end: PathEnd | None
+    ended: bool = False
+
+
+def _ramp(first: float) -> list[float]:
+    """Costs from 1 on that lead to a first one which is larger: all coefficients at their bounds are far from it."""
+    return [] if first <= 1.0 else [RAMP**k for k in range(math.ceil(math.log(first, RAMP)))]
 
 
 class DualSystem(ValueSystem):
@@ -43,15 +58,8 @@ class DualSystem(ValueSystem):
     ) -> list[list[DualSolution]]:
         """The solutions along the costs."""
         units = self._units(jobs) if starts[0] is None else [None] * len(jobs)
-        paths = []
-        for job, start, unit in zip(jobs, starts, units, strict=True):
-            rows, held = self._rows(job), self.cell.held_out(job.fold)
-            end, weight = None if start is None else start.end, self._wide(rows.weight)
-            dual = self.losses[job.problem].dual
-            b, f, _ = self._solver(rows).path(weight, unit, job.costs, roughness * self.tolerance, end, dual)
-            each = zip(b[:, : self.n], rows.line[held] + f[:, held], ends_of(job.costs, b, f), strict=True)
-            paths.append([DualSolution(*solution) for solution in each])
-        return paths
+        tolerance = ROUGHER * roughness * self.tolerance
+        return [self._path(job, start, unit, tolerance) for job, start, unit in zip(jobs, starts, units, strict=True)]
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Floats | None]) -> list[KernelModel | None]:
         """Models solved on to the tolerance."""
@@ -63,6 +71,26 @@ class DualSystem(ValueSystem):
             b, _, report = self._solver(rows).solve(boxes.low, boxes.high, self.tolerance, first, boxes.terms)
             models.append(self._model(job, b[: self.n], report))
         return models
+
+    def _path(self, job: Job, start: DualSolution | None, unit: Floats | None, tolerance: float) -> list[DualSolution]:
+        """The solutions along the costs of a job; where iterations do not suffice, that of the last cost before."""
+        end = None if start is None else start.end
+        if start is not None and end is not None and start.ended and job.costs[0] > end[0]:
+            return [start] * len(job.costs)
+        rows, held, steps = self._rows(job), self.cell.held_out(job.fold), MOST_STEPS + MOST_STEPS_A_ROW * self.n
+        costs = job.costs if start is not None else np.append(_ramp(float(job.costs[0])), job.costs)
+        weight, dual = self._wide(rows.weight), self.losses[job.problem].dual
+        b, f, reports = self._solver(rows, steps).path(weight, unit, costs, tolerance, end, dual)
+        solved = sum(report.iterations < steps for report in reports)
+        known = max(solved, start is None)  # of a first cost there is nothing better
+        ends = ends_of(costs[:known], b[:known], f[:known])
+        each = zip(b[:known, : self.n], rows.line[held] + f[:known, held], ends, strict=True)
+        path = [DualSolution(*solution) for solution in each]
+        if solved < len(costs):
+            last = path.pop() if path else start
+            assert last is not None
+            path.extend([last._replace(ended=True)] * (len(costs) - len(path)))
+        return path[-len(job.costs) :]
 
     @property
     def _matrix(self) -> NDArray[Any]:
@@ -81,8 +109,9 @@ class DualSystem(ValueSystem):
         products = symmetric_times(self._matrix, widened(np.asarray(starts), len(self._matrix)), self.cell.threads)
         return list(products.astype(np.float64))
 
-    def _solver(self, rows: Residuals) -> KernelDual:
-        return KernelDual(self._matrix, self._wide(rows.y), unit_diagonal=self.kernel.uses_distances)
+    def _solver(self, rows: Residuals, steps: int = 0) -> KernelDual:
+        unit = self.kernel.uses_distances
+        return KernelDual(self._matrix, self._wide(rows.y), False, unit, steps, rows.far)
 
     def _wide(self, values: Floats) -> Floats:
         """Values (n,), followed by zeros for the padding of the matrix."""

@@ -21,4 +21,5 @@ def ends_of(costs: Floats, b: Floats, f: Floats) -> list[PathEnd | None]:
 
     costs : (m,). b, f : (m, size) coefficients and products.
     """
-    return [*[None] * (len(costs) - 1), (float(costs[-1]), b[-1].copy(), f[-1].copy())]
+    last = len(costs) - 1
+    return [(float(costs[c]), b[c].copy(), f[c].copy()) if c == last else None for c in range(len(costs))]

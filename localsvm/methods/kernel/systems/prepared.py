@@ -60,7 +60,8 @@ class PreparedKernel(Prepared):
     @cached_property
     def _trend(self) -> Trend:
         """The trend of the cell's values, the same for all settings."""
-        return Trend(self.cell)
+        assert isinstance(self.method, ValueOptions)
+        return Trend(self.cell, self.method.value_losses[0].robust)
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import dense_rows
 from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
+from localsvm.solvers.pinball import far_from_0, quantile
+from localsvm.targets.loss_names import LEAST_SQUARES
 from localsvm.targets.losses import Loss
 
 Floats = NDArray[np.float64]
@@ -36,7 +38,8 @@ BLOCK = 1 << 20  # values of rows that are looked at together
 class Residuals(NamedTuple):
     """The rows (n,) of a job: values without its line, and weights; both are 0 where the fold holds a row out.
 
-    line : (n,) of all rows, constant + slope . x. slope : (d,); None without a trend.
+    line : (n,) of all rows, constant + slope . x. slope : (d,); None without a trend. far : size of y from which it is
+    far from 0; 0 for least squares, which do not ask.
     """
 
     y: Floats
@@ -44,16 +47,25 @@ class Residuals(NamedTuple):
     line: Floats
     constant: float
     slope: Floats | None
+    far: float
 
 
 class Trend:
     """The slopes of a cell's values: of all rows, and one without each fold.
 
     Values of all problems are the same, so that they have one slope; see `Regression.encode`.
+
+    robust : whether values far from the median of the cell count as less far ones, so that no row moves the slope by
+        more than others do.
     """
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, robust: bool = False) -> None:
         self._cell, self._slopes, self._products = cell, dict[int, Floats](), dict[int, Floats]()
+        self._values = np.ascontiguousarray(cell.Y[:, 0])
+        if robust:
+            middle = quantile(self._values, cell.weight, 0.5)
+            limit = far_from_0(self._values - middle, cell.weight)
+            self._values = np.clip(self._values, middle - limit, middle + limit)
 
     def slope(self, fold: int) -> Floats:
         """The slope (d,) by the rows that a fold does not hold out; WHOLE holds out none."""
@@ -83,7 +95,7 @@ class Trend:
         side = cell.X.shape[1] + 2
         sums = np.zeros((cell.n_folds, side, side))
         for places, rows in self._blocks():
-            seen = np.column_stack([rows, cell.Y[places, 0], np.ones(len(rows))])
+            seen = np.column_stack([rows, self._values[places], np.ones(len(rows))])
             weighted = seen * cell.weight[places, None]
             edges = np.clip(cell.edges, places[0], places[-1] + 1) - places[0]
             for fold, (first, last) in enumerate(pairwise(edges.tolist())):
@@ -126,7 +138,9 @@ def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residual
     elif job.fold == WHOLE:
         constant = float(y.mean())
     line = line + constant
-    return Residuals(np.where(weight > 0.0, y - line, 0.0), weight, line, constant, slope)
+    left = np.where(weight > 0.0, y - line, 0.0)
+    far = 0.0 if loss.name == LEAST_SQUARES else far_from_0(left, weight)
+    return Residuals(left, weight, line, constant, slope, far)
 
 
 def trend_bytes(rows: int, features: int, folds: int) -> int:
