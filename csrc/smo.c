@@ -181,19 +181,6 @@ static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm
     }
 }
 
-/* A new state at b, with these bounds; LSVM_OK or LSVM_NO_MEMORY. */
-static int begin(const struct lsvm_smo *p, struct lsvm_smo_state *s, const double *lo, const double *hi,
-                 const double *b)
-{
-    const size_t bytes = (size_t)p->n * sizeof(double);
-    if (lsvm_smo_state_new(p, s))
-        return LSVM_NO_MEMORY;
-    memcpy(s->b, b, bytes);
-    memcpy(s->lo, lo, bytes);
-    memcpy(s->hi, hi, bytes);
-    return LSVM_OK;
-}
-
 int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *p, const double *lo, const double *hi,
                    double tolerance, double *b, double *f, struct lsvm_report *report)
 {

@@ -33,6 +33,18 @@ def test_costs_that_take_too_many_steps_have_the_solution_before(monkeypatch: py
     assert not again.ended and np.abs(again.held_out - small.held_out).max() < 0.1
     assert np.abs(again.held_out - last.held_out).max() > 0.1
     ((cold,),) = system.solve([Job(0, 0, np.asarray([1e5]))], [None], 1.0)
-    ((*_, warm),) = system.solve([Job(0, 0, np.append(4.0 ** np.arange(9), 1e5))], [None], 1.0)
+    ((*_, warm),) = system.solve([Job(0, 0, np.append(np.geomspace(1.0, 1e5, 9, endpoint=False), 1e5))], [None], 1.0)
     assert cold.ended
     np.testing.assert_array_equal(cold.held_out, warm.held_out)
+
+
+def test_a_grid_of_the_most_costs_has_a_ramp_all_the_same() -> None:
+    """Where they begin at the largest cost that is allowed, too."""
+    X, y = examples(40)
+    losses = (Loss(ABSOLUTE),)
+    cell = cell_of_values(X, y, losses=losses)
+    kernel = Kernel("gaussian", 0.5)
+    system = DualSystem(cell, Gram(cell.X, Scratch()).matrix(kernel, False), kernel, 1e-3, losses)
+    for first in (20.0, 1e49):
+        (path,) = system.solve([Job(0, 0, np.geomspace(first, 1e50, 64))], [None], 1.0)
+        assert len(path) == 64 and all(np.isfinite(solution.held_out).all() for solution in path)

@@ -241,7 +241,7 @@ cdef class KernelDual:
         unit : (n,) float64 or None
             K times the coefficients from which the path starts, at cost 1: all at the bound on the side of y, and 0
             where it is infinite.
-        costs : (m,) float64, ascending, 1 <= m <= 64; the first one may be below that of `before`.
+        costs : (m,) float64, ascending, 1 <= m <= 80; the first one may be below that of `before`.
         tolerance : float
             As in `solve`.
         before : (cost, b, f) or None
@@ -263,10 +263,10 @@ cdef class KernelDual:
         cdef lsvm_path path
         cdef lsvm_before known
         cdef lsvm_dual numbers
-        cdef lsvm_report[64] reports
+        cdef lsvm_report[80] reports
         cdef int code
-        if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
-            raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
+        if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 80:
+            raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 80 entries")
         if dual is not None and self.p.offset:
             raise ValueError("a loss of values goes without an offset")
         path = lsvm_path(&weight[0], NULL, &first_f[0], NULL, &costs[0], m)

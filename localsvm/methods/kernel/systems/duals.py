@@ -28,7 +28,7 @@ ROUGHER = 15.0
 # Iterations for a score of n rows: without noise large costs take thousands a row. Noise of a tenth of the deviation
 # takes 1 to 10 a row.
 MOST_STEPS, MOST_STEPS_A_ROW = 10_000, 3
-RAMP = 4.0  # from cost to cost, where a path would begin at a large one
+RAMP, MOST_RAMP = 4.0, 16  # from cost to cost, and how many there are, where a path would begin at a large one
 
 
 class DualSolution(NamedTuple):
@@ -45,9 +45,10 @@ class DualSolution(NamedTuple):
     ended: bool = False
 
 
-def _ramp(first: float) -> list[float]:
+def _ramp(first: float) -> Floats:
     """Costs from 1 on that lead to a first one which is larger: all coefficients at their bounds are far from it."""
-    return [] if first <= 1.0 else [RAMP**k for k in range(math.ceil(math.log(first, RAMP)))]
+    steps = math.ceil(math.log(first, RAMP)) if first > 1.0 else 0
+    return np.geomspace(1.0, first, min(steps, MOST_RAMP), endpoint=False)
 
 
 class DualSystem(ValueSystem):
