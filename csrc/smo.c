@@ -6,8 +6,8 @@
 
 #include "ops.h"
 
-enum { MOST_ROUNDS = 20 };              /* of a tolerance that is relative */
-static const double LEAST_LOSS = 0.005; /* mean loss, over `limit`, at which an objective counts at least */
+enum { MOST_ROUNDS = 20 };                  /* of a tolerance that is relative */
+static const double LEAST_RESIDUAL = 0.005; /* over `limit`: an objective counts as that of such residuals at least */
 
 static size_t element_size(const struct lsvm_smo *p) { return p->is_double ? sizeof(double) : sizeof(float); }
 
@@ -143,6 +143,18 @@ static double limited_primal(const struct lsvm_smo *p, const struct lsvm_smo_sta
     return sum;
 }
 
+/* The losses of small residuals, one to each side of every row. */
+static double least_objective(const struct lsvm_smo *p, const struct lsvm_smo_state *s)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double g = LEAST_RESIDUAL * p->limit + (p->terms ? p->terms->e[i] : 0), lo = s->lo[i], hi = s->hi[i];
+        sum +=
+            p->terms ? lsvm_coef_loss(p->terms, i, lo, hi, g) + lsvm_coef_loss(p->terms, i, lo, hi, -g) : (hi - lo) * g;
+    }
+    return sum;
+}
+
 /* What the loop has to reach: a KKT violation with an offset, an absolute gap without. */
 static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_state *s, const double *f,
                              double tolerance)
@@ -150,12 +162,13 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
     double costs = 0;
     if (p->offset)
         return tolerance;
+    if (p->limit > 0)
+        return tolerance * larger(limited_primal(p, s, f), least_objective(p, s));
     if (p->terms)
-        costs = p->terms->total;
-    else
-        for (int64_t i = 0; i < p->n; i++)
-            costs += s->hi[i] - s->lo[i];
-    return tolerance * (p->limit > 0 ? larger(limited_primal(p, s, f), LEAST_LOSS * p->limit * costs) : costs);
+        return tolerance * p->terms->total;
+    for (int64_t i = 0; i < p->n; i++)
+        costs += s->hi[i] - s->lo[i];
+    return tolerance * costs;
 }
 
 /* Iterations after which the gradient is recomputed: its updates round (a random walk of about |g| 2^-24 a step in
@@ -390,7 +403,7 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
             break;
         memcpy(b + c * p->n, s.b, doubles);
         memcpy(f + c * p->n, now, doubles);
-        ended = s.iterations >= p->max_iterations;
+        ended = p->limit > 0 && s.iterations >= p->max_iterations;
     }
     free(work);
     lsvm_smo_state_free(&s);

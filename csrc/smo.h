@@ -61,8 +61,8 @@ struct lsvm_smo {
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
     const struct lsvm_coef_terms *terms; /* NULL for none */
-    double limit; /* above 0: the tolerance is relative, to the objective with losses of residuals up to this, or to a
-                     mean loss of a small part of it */
+    double limit; /* above 0: the tolerance is relative, to the objective with losses of residuals up to this, or of
+                     residuals of 1/200 of it where that is more */
 };
 
 /* Result of a solve; `gap` and `violation` are evaluated in float64, after lsvm_smo_solve from a fresh Kb. */
@@ -129,8 +129,8 @@ struct lsvm_path {
 
 /* Solve along a path, each cost from the last one's solution: coefficients at a bound grow with C, free ones stay, as
  * far as the boxes let them where C is below that of `before`. b and f (costs x n) receive coefficients and Kb; reports
- * (costs) come uncertified: gaps as the loop saw them. Where max_iterations do not suffice, the path ends: larger costs
- * have the same numbers. The terms of the problem are not read. */
+ * (costs) come uncertified: gaps as the loop saw them. With a limit, the path ends where max_iterations do not
+ * suffice: larger costs have the same numbers. The terms of the problem are not read. */
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
                   double tolerance, double *b, double *f, struct lsvm_report *reports);
 

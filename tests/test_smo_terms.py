@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -443,9 +443,25 @@ def test_a_relative_tolerance_is_of_the_objective_without_what_is_far(loss: Loss
         a = a[:100]
         f = problem.K @ a
         objective = 0.5 * a @ f + problem.cost @ loss(np.clip(y - f, -limit, limit))
-        total = problem.cost.sum() if single.terms else problem.cost.sum() * (loss.dual.high - loss.dual.low)
-        allowed = tolerance * max(objective, limit / 200.0 * total)
+        least = limit / 200.0 + (loss.dual.e or 0.0)
+        small = problem.cost.sum() * float(loss(np.asarray([least, -least])).sum())
+        allowed = tolerance * max(objective, small)
         assert -1e-9 <= problem.primal(a) - problem.dual(a) <= 1.01 * allowed
+
+
+@each_loss
+def test_values_in_another_unit_have_the_same_solution(loss: Loss) -> None:
+    """The tolerance follows the unit, of squared losses, too."""
+    linear = loss.name in ("quantile", "absolute", "epsilon-insensitive")  # their costs have a unit, too
+    X, y = rows(100, seed=14)
+    K, pad, found = kernel_of(X), partial(np.pad, pad_width=(0, 28)), []
+    for unit in (1.0, 2.0**-20):
+        own = replace(loss, epsilon=unit * loss.epsilon)
+        boxes = Boxes.of(own.dual, pad(np.full(100, unit if linear else 1.0)))
+        dual = KernelDual(K, pad(unit * y), unit_diagonal=True, limit=5.0 * unit)
+        found.append(dual.solve(boxes.low, boxes.high, 1e-3, None, boxes.terms)[1] / unit)
+    assert np.abs(found[0]).max() > 0.1
+    np.testing.assert_allclose(*found, atol=0.03)
 
 
 @each_loss
@@ -453,15 +469,16 @@ def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
     """Costs before are as without the limit, larger ones have the solution and the report of that cost."""
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
-    costs, weight, unit = np.geomspace(0.01, 1e4, 8), pad(np.ones(100)), np.zeros(128)
-    free = KernelDual(K, pad(y), unit_diagonal=True).path(weight, unit, costs, 1e-4, dual=loss.dual)
-    most = max(report.iterations for report in free[2]) // 2
-    b, f, reports = KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most).path(
-        weight, unit, costs, 1e-4, dual=loss.dual
-    )
-    end = next(c for c, report in enumerate(reports) if not report.converged)
+    costs, weight, boxes = np.geomspace(0.01, 10.0, 8), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
+    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
+    start = np.where(np.isfinite(bound), bound, 0.0)
+    duals = [KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most, limit=5.0) for most in (100_000, 20)]
+    free, ended = (dual.path(weight, dual.multiply(start), costs, 1e-4, dual=loss.dual) for dual in duals)
+    assert all(report.converged for report in free[2])
+    b, f, reports = ended
+    end = next(c for c, report in enumerate(reports) if report.iterations == 20)
     np.testing.assert_array_equal(b[:end], free[0][:end])
-    assert reports[end].iterations == most and reports[end:] == [reports[end]] * (8 - end)
+    assert reports[end:] == [reports[end]] * (8 - end)
     for known in (b, f):
         np.testing.assert_array_equal(known[end:], np.tile(known[end], (8 - end, 1)))
 

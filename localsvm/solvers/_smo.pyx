@@ -127,8 +127,8 @@ cdef class KernelDual:
         Pairs of coefficients that one solve may optimise.
     limit : float
         Above 0, without an offset, tolerances are relative: the gap to reach is so many times the primal objective, in
-        which the losses of larger residuals count as that of `limit`, and their mean as 1/200 of it at least. 0 for the
-        units of `solve`.
+        which the losses of larger residuals count as that of `limit`. Where it is less than that of residuals of 1/200
+        of the limit, to both sides of each row, this counts. 0 for the units of `solve`.
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
@@ -232,7 +232,8 @@ cdef class KernelDual:
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
-        kept. A cost for which max_iterations do not suffice ends the path: larger ones have its solution and its report.
+        kept. With a limit, a cost for which max_iterations do not suffice ends the path: larger ones have its solution
+        and its report.
 
         Parameters
         ----------

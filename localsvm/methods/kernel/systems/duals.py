@@ -24,7 +24,7 @@ from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.boxes import Boxes
 
 # scores within 15 per cent of the objective choose as well as those within 1: a solution that is kept is solved on
-ROUGHER = 15.0
+ROUGHER, ROUGHEST = 15.0, 0.15
 # Iterations for a score of n rows: without noise large costs take thousands a row. Noise of a tenth of the deviation
 # takes 1 to 10 a row.
 MOST_STEPS, MOST_STEPS_A_ROW = 10_000, 3
@@ -59,7 +59,7 @@ class DualSystem(ValueSystem):
     ) -> list[list[DualSolution]]:
         """The solutions along the costs."""
         units = self._units(jobs) if starts[0] is None else [None] * len(jobs)
-        tolerance = ROUGHER * roughness * self.tolerance
+        tolerance = max(min(ROUGHER * roughness * self.tolerance, ROUGHEST), self.tolerance)
         return [self._path(job, start, unit, tolerance) for job, start, unit in zip(jobs, starts, units, strict=True)]
 
     def final(self, jobs: Sequence[Job], starts: Sequence[Floats | None]) -> list[KernelModel | None]:
@@ -83,7 +83,7 @@ class DualSystem(ValueSystem):
         weight, dual = self._wide(rows.weight), self.losses[job.problem].dual
         b, f, reports = self._solver(rows, steps).path(weight, unit, costs, tolerance, end, dual)
         solved = sum(report.iterations < steps for report in reports)
-        known = max(solved, start is None)  # of a first cost there is nothing better
+        known = max(solved, end is None or costs[0] < end[0])  # of such a first cost there is nothing better
         ends = ends_of(costs[:known], b[:known], f[:known])
         each = zip(b[:known, : self.n], rows.line[held] + f[:known, held], ends, strict=True)
         path = [DualSolution(*solution) for solution in each]
