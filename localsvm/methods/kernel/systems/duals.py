@@ -25,8 +25,7 @@ from localsvm.solvers.boxes import Boxes
 
 # scores within 15 per cent of the objective choose as well as those within 1: a solution that is kept is solved on
 ROUGHER, ROUGHEST = 15.0, 0.15
-# Iterations for a score of n rows: without noise large costs take thousands a row. Noise of a tenth of the deviation
-# takes 1 to 10 a row.
+# iterations for a score of n rows: without noise large costs take thousands a row
 MOST_STEPS, MOST_STEPS_A_ROW = 10_000, 3
 RAMP, MOST_RAMP = 4.0, 16  # from cost to cost, and how many there are, where a path would begin at a large one
 
