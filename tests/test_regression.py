@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from selecting import fit, fitted, score
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error
 from value_cells import SQUARES, cell_of_values, examples, target_of
 
 from localsvm.data.blocks.table import Levels, Table
-from localsvm.engines.base import Answers, Block, InOrder
+from localsvm.engines.base import SOME_VALUES, Answers, Block, InOrder
 from localsvm.features.encoding import Encoding
 from localsvm.features.survey import SMOOTHING, Survey
 from localsvm.methods.cell import Cell
@@ -34,7 +36,7 @@ from localsvm.targets.loss_names import (
     QUANTILE,
     SQUARED_INSENSITIVE,
 )
-from localsvm.targets.losses import Loss
+from localsvm.targets.losses import Loss, usual_moments
 from localsvm.targets.regression import STRATA, Regression
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -337,7 +339,7 @@ rows = st.lists(st.tuples(st.floats(-1e4, 1e4), st.sampled_from([0.0, 0.5, 1.0, 
 @settings(deadline=None)
 @given(st.lists(rows, min_size=1, max_size=6), st.booleans(), st.sampled_from([0.0, 1e6]))
 def test_values_of_blocks_are_merged_as_in_one_pass(parts: list[Any], weighted: bool, far: float) -> None:
-    statistic, first, order = Answers(), 0, InOrder([Answers()])
+    statistic, first, order = Answers(50), 0, InOrder([Answers(50)])
     for number, part in enumerate(parts):
         y, weight = np.asarray([*part, (1.0, 1.0)]).T if not number else np.asarray(part).reshape(-1, 2).T
         y = y + far
@@ -352,8 +354,53 @@ def test_values_of_blocks_are_merged_as_in_one_pass(parts: list[Any], weighted: 
     assert found[1] == pytest.approx(weight.sum())
     assert found[2] == pytest.approx(mean, abs=1e-12 * size)
     assert found[3] == pytest.approx(weight @ (y - mean) ** 2, rel=1e-9, abs=1e-14 * size**2)
-    assert found[4:] == (y[kept].min(), y[kept].max())
-    assert statistic.merge(found, statistic.of(Block(0, np.zeros((0, 1), np.float32), np.empty(0)))) == found
+    assert (found.low, found.high) == (y[kept].min(), y[kept].max())
+    assert_array_equal(found.some, np.column_stack([y, weight])[kept])
+    again = statistic.merge(found, statistic.of(Block(first, np.zeros((0, 1), np.float32), np.empty(0))))
+    assert again[:-1] == found[:-1]
+    assert_array_equal(again.some, found.some)
+
+
+@given(st.lists(st.integers(0, 3000), max_size=12))
+def test_every_so_many_rows_are_kept_however_blocks_divide_them(cuts: list[int]) -> None:
+    statistic, y = Answers(2 * SOME_VALUES + 1), np.arange(3000.0)
+    edges = [0, *sorted(cuts), 3000]
+    blocks = [Block(a, np.zeros((b - a, 1), np.float32), y[a:b]) for a, b in pairwise(edges)]
+    found = reduce(statistic.merge, map(statistic.of, blocks))
+    assert_array_equal(found.some[:, 0], y[::3])
+
+
+MEDIAN, TAIL, SQUARE = Loss(ABSOLUTE), Loss(QUANTILE, 0.99), Loss(LEAST_SQUARES)
+
+
+@pytest.mark.parametrize(
+    ("losses", "share", "far", "is_usual"),
+    [
+        ((MEDIAN,), 0.001, 1e6, True),
+        ((MEDIAN,), 0.001, 10.0, False),  # not much
+        ((MEDIAN,), 0.02, 1e4, True),
+        ((MEDIAN, TAIL), 0.02, 1e4, False),  # what the level is about
+        ((MEDIAN, TAIL), 0.002, 1e4, True),
+        ((MEDIAN, SQUARE), 0.001, 1e6, False),  # squares count how far values are
+        ((MEDIAN,), 0.2, 1e4, False),  # not a few
+    ],
+)
+def test_usual_moments_leave_out_what_a_few_far_values_add(
+    losses: tuple[Loss, ...], share: float, far: float, is_usual: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    y, weight = 50.0 + rng.standard_normal(2000), rng.uniform(0.5, 1.5, 2000)
+    y[: int(share * 2000)] += far
+    found = usual_moments(np.column_stack([y, weight]), float(y.std()), losses)
+    assert (found is not None) == is_usual
+    if found is not None:
+        assert_allclose(found, [50.0, 1.0], atol=0.6)
+
+
+def test_values_of_two_numbers_of_which_one_is_rare_have_no_usual_moments() -> None:
+    y = np.zeros(1000)
+    y[:3] = 1e6
+    assert usual_moments(np.column_stack([y, np.ones(1000)]), float(y.std()), (MEDIAN,)) is None
 
 
 # what tables say of levels

@@ -136,7 +136,10 @@ def labels_text(labels: Sequence[float], rows: Sequence[int] | None = None, name
 def values_text(values: Mapping[str, float]) -> str:
     """Text on where values lie."""
     low, high, mean, deviation = (f"{values[name]:.5g}" for name in ("low", "high", "mean", "deviation"))
-    return f"values from {low} to {high} (mean {mean}, deviation {deviation})"
+    text = f"values from {low} to {high} (mean {mean}, deviation {deviation}"
+    if "usual_mean" not in values:
+        return f"{text})"
+    return f"{text}; without far ones mean {values['usual_mean']:.5g}, deviation {values['usual_deviation']:.5g})"
 
 
 def features_text(features: int, width: int | None) -> str:

@@ -24,6 +24,7 @@ from localsvm.features.moments import Moments, merge
 from localsvm.threads import Threads
 
 BLOCK_VALUES = 1 << 16  # of a block of rows: what stays in the caches, ...
+SOME_VALUES = 1 << 14  # whose quantiles stand for those of all values
 LEAST = 4  # ... but at least so many a column: merging takes time of the columns
 Vector = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -181,26 +182,47 @@ class Labels:
         return {label: (first[0] + more[0], first[1] + more[1]) for label, (first, more) in pairs.items()}
 
 
-class Answers:
-    """Statistic of values that are to be predicted: their weight, mean, squared deviations, least and largest one."""
+class ValueMoments(NamedTuple):
+    """The number of some rows, the weight of their values, mean, squared deviations, the least and the largest one.
 
-    def of(self, block: Block) -> tuple[int, float, float, float, float, float]:
-        """Number of the rows of a block, and the moments of their values."""
+    some (k, 2) : the values and the weights of every so many rows.
+    """
+
+    rows: int
+    mass: float
+    mean: float
+    squares: float
+    low: float
+    high: float
+    some: NDArray[np.float64]
+
+
+class Answers:
+    """Statistic of the values of so many rows, which are to be predicted: their `ValueMoments`."""
+
+    def __init__(self, rows: int) -> None:
+        self._step = -(-rows // SOME_VALUES)
+
+    def of(self, block: Block) -> ValueMoments:
+        """Moments of the values of a block."""
         weight = np.ones(len(block.y)) if block.weight is None else block.weight
-        y, weight = block.y[weight > 0], weight[weight > 0]
+        some = np.column_stack([block.y, weight])[-block.first % self._step :: self._step]
+        y, weight, some = block.y[weight > 0], weight[weight > 0], some[some[:, 1] > 0]
         if not len(y):
-            return 0, 0.0, 0.0, 0.0, np.inf, -np.inf
+            return ValueMoments(0, 0.0, 0.0, 0.0, np.inf, -np.inf, some)
         mass = float(weight.sum())
         with np.errstate(over="ignore"):  # such values are refused later
             mean = float(y @ weight / mass)
-            return len(y), mass, mean, float(np.square(y - mean) @ weight), float(y.min()), float(y.max())
+            squares = float(np.square(y - mean) @ weight)
+            return ValueMoments(len(y), mass, mean, squares, float(y.min()), float(y.max()), some)
 
-    def merge(self, a: Any, b: Any) -> tuple[int, float, float, float, float, float]:
+    def merge(self, a: ValueMoments, b: ValueMoments) -> ValueMoments:
         """Moments of the values of both (Chan, Golub and LeVeque 1979)."""
-        mass = a[1] + b[1]
-        share, apart = (b[1] / mass, b[2] - a[2]) if mass else (0.0, 0.0)
-        squares = a[3] + b[3] + apart * apart * share * a[1]
-        return a[0] + b[0], mass, a[2] + share * apart, squares, min(a[4], b[4]), max(a[5], b[5])
+        mass = a.mass + b.mass
+        share, apart = (b.mass / mass, b.mean - a.mean) if mass else (0.0, 0.0)
+        squares = a.squares + b.squares + apart * apart * share * a.mass
+        low, high, some = min(a.low, b.low), max(a.high, b.high), np.concatenate([a.some, b.some])
+        return ValueMoments(a.rows + b.rows, mass, a.mean + share * apart, squares, low, high, some)
 
 
 class Digest:

@@ -119,7 +119,7 @@ def hyperplane(model: LocalModel) -> tuple[Floats, Floats]:
     if chain.origin.values is not None:
         offsets = offsets - weights @ chain.origin.values
     if isinstance(target, Regression):
-        weights, offsets = weights * target.deviation, offsets * target.deviation + target.training.mean
+        weights, offsets = weights * target.unit, offsets * target.unit + target.training.centre
     return _spread(weights, chain.columns.kept, chain.width), offsets
 
 

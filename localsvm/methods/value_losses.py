@@ -65,8 +65,8 @@ class ValueLosses(Method):
 
         assert isinstance(target, Regression), "the loss is one of values"
         most = target.training.high - target.training.low
-        epsilon = min(most, setting.get("epsilon", *self.epsilons(target.deviation)[:1]))
-        return [replace(loss, epsilon=epsilon / target.deviation) for loss in target.losses]
+        epsilon = min(most, setting.get("epsilon", *self.epsilons(target.unit)[:1]))
+        return [replace(loss, epsilon=epsilon / target.unit) for loss in target.losses]
 
     def row_losses(self, target: Target, setting: dict[str, float]) -> Sequence[RowLoss]:
         """Loss of each problem, of classes or values, as the linear solvers have it."""
@@ -76,11 +76,11 @@ class ValueLosses(Method):
             return [Hinge(self.loss == SQUARED_HINGE)] * target.n_problems
         return [loss.residual for loss in self.losses_at(target, setting)]
 
-    def epsilons(self, deviation: float) -> tuple[float, ...]:
-        """Values of the epsilon: those that the user gave, or a share of the deviation."""
+    def epsilons(self, unit: float) -> tuple[float, ...]:
+        """Values of the epsilon: those that the user gave, or a share of the unit of the values."""
         if self.loss not in WITH_EPSILON:
             return (0.0,)
-        return check_values(self.epsilon) if self.epsilon else (EPSILON * deviation,)
+        return check_values(self.epsilon) if self.epsilon else (EPSILON * unit,)
 
     def with_epsilons(self, grid: Grid) -> Grid:
         """A grid, with each epsilon for each of its settings where there are several."""

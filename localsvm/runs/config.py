@@ -155,6 +155,15 @@ class TrainingConfig:
         return bool(self.method.value_losses)
 
     @property
+    def value_losses(self) -> tuple[Loss, ...]:
+        """Losses of the problems, with the ends of an interval last; () for classes."""
+        losses = self.method.value_losses
+        if not losses or self.coverage is None:
+            return losses
+        tail = (1.0 - self.coverage) / 2.0
+        return (*losses, Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail))
+
+    @property
     def of_one_kind(self) -> bool:
         """True where all rows are of one kind, and labels say nothing: the method says it."""
         return self.method.novel_share is not None
@@ -369,9 +378,7 @@ class TrainingConfig:
         if self.method.novel_share is not None:
             return Novelty(nu=self.method.novel_share)
         if observed.values is not None:
-            losses, tail = self.method.value_losses, (1.0 - (self.coverage or 0.0)) / 2.0
-            ends = (Loss(QUANTILE, tail), Loss(QUANTILE, 1.0 - tail)) if self.coverage else ()
-            return Regression((*losses, *ends), observed.values, self.scoring or "", bool(ends))
+            return Regression(self.value_losses, observed.values, self.scoring or "", self.coverage is not None)
         if self.detects:
             alarm = self._alarm(observed.labels)
             return Detection(observed.labels, self.multiclass, weights=self.alarm_weights, alarm=alarm)
@@ -405,7 +412,7 @@ def _check_range(values: ValueRange, rows: int, name: str) -> None:
         what = f"all {rows} rows have the value {values.low:g}"
         raise DataError(f"{_where(name)}{what}; training needs at least two values")
     largest = max(abs(values.low), abs(values.high))
-    if largest > LARGEST_VALUE or values.deviation < 1.0 / LARGEST_VALUE:
+    if largest > LARGEST_VALUE or values.unit < 1.0 / LARGEST_VALUE:
         what = f"values up to {largest:g} with a deviation of {values.deviation:g} cannot be squared"
         raise DataError(f"{_where(name)}{what}; give them in another unit")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -162,7 +162,7 @@ def _of_rows(rows: TrainingRows) -> dict[str, Any]:
         "width": rows.width,
         "labels": [float(v) for v in rows.observed.labels],
         "class_rows": list(rows.observed.class_rows),
-        "values": None if rows.observed.values is None else asdict(rows.observed.values),
+        "values": None if rows.observed.values is None else rows.observed.values.as_dict(),
         "score": rows.target.score_of_values,
         "nu": rows.target.novel_share,
         "classes": rows.classes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,30 @@ class ValueRange:
     ----------
     mean, deviation : weighted; the deviation is 1 where all values are equal.
     low, high : the least and the largest one.
+    usual_mean, usual_deviation : both without what a few values far from all others add, where losses of values do not
+        count that and it is much; None elsewhere. See `losses.usual_moments`.
     """
 
     mean: float
     deviation: float
     low: float
     high: float
+    usual_mean: float | None = None
+    usual_deviation: float | None = None
+
+    @property
+    def centre(self) -> float:
+        """What is taken from values."""
+        return self.mean if self.usual_mean is None else self.usual_mean
+
+    @property
+    def unit(self) -> float:
+        """What values are divided by."""
+        return self.deviation if self.usual_deviation is None else self.usual_deviation
+
+    def as_dict(self) -> dict[str, float]:
+        """As JSON has it: the usual moments are missing where there are none."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ The dual of min_f 1/2 |f|^2 + sum_i C_i L(y_i, f(x_i)) is that of csrc/smo.h (St
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers.boxes import Dual
-from localsvm.solvers.pinball import quantile
+from localsvm.solvers.pinball import COMMON, far_from_0, quantile
 from localsvm.solvers.row_losses import Residual
 from localsvm.targets.loss_names import (
     ABSOLUTE,
@@ -37,6 +38,7 @@ from localsvm.targets.loss_names import (
 Values = NDArray[np.float64]
 
 MEAN_STEPS, MEAN_ENOUGH = 100, 1e-12  # of the search for an expectile
+OUTWEIGHED = 2.0  # times as large as the usual deviation is one that outliers make; no real table has it
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,36 @@ class Loss:
         if self.robust:
             return quantile(y, weight, self.level)
         return float(y @ weight / weight.sum())
+
+
+def usual_moments(some: Values, deviation: float, losses: Sequence[Loss]) -> tuple[float, float] | None:
+    """The mean and the deviation of values without what those add that are far from nearly all others.
+
+    Values count that are as far from their median as `far_from_0` says, and farther ones as if they were there. What
+    a level asks for is not far: half of the tail beyond it is common, and so are at least 95 per cent of the rows.
+
+    Parameters
+    ----------
+    some : (k, 2) values, and their weights.
+    deviation : of all values.
+
+    Returns
+    -------
+    mean, deviation : None where that of all is not much larger, and where a loss counts how far such values are.
+    """
+    if not all(loss.robust for loss in losses) or not len(some):
+        return None
+    y, weight = np.ascontiguousarray(some.T)
+    weight = weight / weight.sum()
+    common = max(COMMON, *(1.0 - min(loss.level, 1.0 - loss.level) / 2.0 for loss in losses))
+    with np.errstate(over="ignore", invalid="ignore"):  # such values are refused later
+        middle = quantile(y, weight, 0.5)
+        left = y - middle
+        far = max(far_from_0(left, weight), quantile(np.abs(left), weight, common))
+        y = np.clip(y, middle - far, middle + far)
+        mean = float(y @ weight)
+        usual = float(np.sqrt(np.square(y - mean) @ weight))
+    return (mean, usual) if 0.0 < usual * OUTWEIGHED < deviation else None
 
 
 def _expectile(y: Values, weight: Values, level: float) -> float:

@@ -23,7 +23,7 @@ STRATA = 20  # parts of about equally many rows, by their values, whose rows are
 class Regression(Target):
     """The problems of some losses, one for each.
 
-    Problems learn (y - mean) / deviation of the values y. Their answers are clipped to the range of the training
+    Problems learn (y - centre) / unit of the values y. Their answers are clipped to the range of the training
     values, which never raises a loss of ours (Steinwart, Hush and Scovel, JMLR 2011). Several answers are sorted, so
     that quantiles do not cross, which never raises the sum of their losses.
 
@@ -67,9 +67,9 @@ class Regression(Target):
         return len(self.losses)
 
     @property
-    def deviation(self) -> float:
+    def unit(self) -> float:
         """Unit of the problems' values."""
-        return self.training.deviation
+        return self.training.unit
 
     def largest_part(self, class_rows: Sequence[int]) -> int:
         """0, as no problem leaves rows out."""
@@ -77,12 +77,12 @@ class Regression(Target):
 
     def encode(self, y: Values) -> Values:
         """Standardised values (n, problems), the same for each problem."""
-        standard = (y - self.training.mean) / self.deviation
+        standard = (y - self.training.centre) / self.unit
         return np.repeat(standard[:, None], self.n_problems, axis=1)
 
     def guessing(self, observed: Observed) -> float | None:
         """The variance, where squares are scored."""
-        return self.deviation**2 if self.score_of_values in (MSE, R2) else None
+        return self.training.deviation**2 if self.score_of_values in (MSE, R2) else None
 
     def strata(self, y: Values) -> Values:
         """Numbers (n,) of parts of about equally many rows, by ascending values."""
@@ -128,7 +128,7 @@ class Regression(Target):
 
     def bounded(self, values: Values) -> Values:
         """Values clipped to the range of the training values."""
-        low, high = ((end - self.training.mean) / self.deviation for end in (self.training.low, self.training.high))
+        low, high = ((end - self.training.centre) / self.unit for end in (self.training.low, self.training.high))
         return np.clip(values, low, high)
 
     def decide(self, values: Values) -> Values:
@@ -179,7 +179,7 @@ class Regression(Target):
         return np.abs(r) if score == MAE else np.square(r)
 
     def _decoded(self, values: Values) -> Values:
-        answers = values * self.deviation + self.training.mean
+        answers = values * self.unit + self.training.centre
         return np.clip(answers, self.training.low, self.training.high)
 
 

@@ -46,6 +46,7 @@ MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
+FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 FURTHER_PLAN = LearningPlan(near_steps=80)  # of values, whose near samples in the choice have taught most of it
 
@@ -305,7 +306,7 @@ class _Learning:
         ranks = self.ranks if any(each.ranks for each in geometries) else None
         description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
         if self.observed is not None and self.observed.values is not None:
-            unit, pinball = self.observed.values.deviation, bool(self.data.levels)
+            unit, pinball = self.observed.values.unit, bool(self.data.levels)
             error = tuple(unit * (mean if pinball else mean**0.5) for mean in choice.error)
             description |= {"error": error, "score": "pinball" if pinball else "rmse"}
         if len(metrics) == 1:
@@ -430,7 +431,8 @@ def _labelled(
     Y = target.encode(data.y).astype(np.float32)
     losses = config.method.value_losses
     levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
-    Y = Y[:, :1] if of_values else Y
+    if observed.values is not None:
+        Y = Y[:, :1] if observed.values.usual_mean is None else np.clip(Y[:, :1], -FAR, FAR)
     group = data.group
     if _by_blocks(config, data):
         group = np.full(len(Y), CHOICE_FOLDS - 1, np.int64)

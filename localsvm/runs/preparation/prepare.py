@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from localsvm.engines.base import (
     Sample,
     Spread,
     Statistic,
+    ValueMoments,
     together,
 )
 from localsvm.engines.memory import Memory
@@ -61,6 +63,7 @@ from localsvm.runs.progress import Clock, Observer
 from localsvm.store.container import checked
 from localsvm.store.model import PartitionFile, load_partition
 from localsvm.targets.base import Observed, Target, ValueRange
+from localsvm.targets.losses import Loss, usual_moments
 from localsvm.targets.novelty import NORMAL
 from localsvm.threads import Threads
 
@@ -123,7 +126,7 @@ class PreparedRun:
         classes = None if self.config.of_one_kind else self.head.classes
         described = {"classes": classes, "table": self.head.table}
         if self.observed.values is not None:
-            described["values"] = asdict(self.observed.values)
+            described["values"] = self.observed.values.as_dict()
         return known | self.measured.as_dict() | {name: value for name, value in described.items() if value}
 
 
@@ -237,7 +240,7 @@ class _Preparing:
 
     def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> _Found:
         """Find out all that one pass over the rows finds."""
-        labels = Answers() if config.of_values else Labels()
+        labels = Answers(head.rows) if config.of_values else Labels()
         statistics: dict[str, Statistic] = {"labels": labels, "digests": Digest()}
         learns = self._asked.given is None and self._file is None
         if measured := config.scale in MEASURED and learns:
@@ -256,7 +259,8 @@ class _Preparing:
             statistics["ranked"] = Sample(RankDraw.of(config, head))
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
-        observed = (found_values if config.of_values else found_classes)(found["labels"])
+        seen = found["labels"]
+        observed = found_values(seen, config.value_losses) if config.of_values else found_classes(seen)
         if config.of_one_kind:
             observed = Observed.of_classes(np.asarray([NORMAL]), [observed.rows])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
@@ -399,11 +403,12 @@ def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
     return Observed.of_classes(labels, [found[label][0] for label in labels.tolist()])
 
 
-def found_values(found: tuple[int, float, float, float, float, float]) -> Observed:
-    """Values, of what `Answers` finds."""
-    rows, mass, mean, squares, low, high = found
-    deviation = float(np.sqrt(squares / mass)) if mass else 0.0
-    return Observed(rows, values=ValueRange(mean, deviation if low < high else 1.0, low, high))
+def found_values(found: ValueMoments, losses: Sequence[Loss]) -> Observed:
+    """Values that are to be predicted by some losses, of what `Answers` finds."""
+    deviation = float(np.sqrt(found.squares / found.mass)) if found.mass else 0.0
+    deviation = deviation if found.low < found.high else 1.0
+    usual = usual_moments(found.some, deviation, losses) or ()
+    return Observed(found.rows, values=ValueRange(found.mean, deviation, found.low, found.high, *usual))
 
 
 def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from localsvm.features.origin import Origin
 from localsvm.features.scaling import MEASURED, Scaling
 from localsvm.runs.preparation.prepare import found_classes, found_values
 from localsvm.targets.base import Observed
+from localsvm.targets.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,12 @@ class Survey:
         return self.chain.scaled(X, read=True, in_place=True)
 
 
-def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator, of_values: bool = False) -> Survey:
+def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator, losses: Sequence[Loss] = ()) -> Survey:
     """Make one pass over the rows and keep a random sample of at most `sample` of them."""
     chosen = np.sort(rng.choice(stream.rows, min(sample, stream.rows), replace=False))
     sampled_blocks: list[Examples] = []
     moments: Moments | None = None
-    statistic: Any = Answers() if of_values else Labels()
+    statistic: Any = Answers(stream.rows) if losses else Labels()
     found: Any = None
     for first, X, y, weight in stream.blocks():
         of_block = statistic.of(Block(first, X, y, weight))
@@ -65,7 +67,7 @@ def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator, 
     origin = Origin.fit(stream.shift, stream.columns, stream.features)
     chain = Chain(columns, origin, Scaling.fit(moments, scale))
     rows = np.concatenate(sampled_blocks) if stream.dense else as_examples(sparse.vstack(sampled_blocks, format="csr"))
-    observed = found_values(found) if of_values else found_classes(found)
+    observed = found_values(found, losses) if losses else found_classes(found)
     y = observed.labels if observed.values is None else np.asarray([observed.values.mean])
-    mass = np.asarray([found[1]] if of_values else [found[label][1] for label in y.tolist()])
+    mass = np.asarray([found.mass] if losses else [found[label][1] for label in y.tolist()])
     return Survey(observed, y, mass, chain, thinned(chain.scaled(rows, read=True)))

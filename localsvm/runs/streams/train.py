@@ -10,7 +10,7 @@ are the business of localsvm/runs/streams/one_pass.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Surve
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(0, 0)))
     most = _sampled(stream, config)
     stream.fit_in("learning the scaling block by block needs", StreamDemand(stream, config.scale, most).survey())
-    survey = surveyed(stream, config.scale, most, rng, config.of_values)
+    survey = surveyed(stream, config.scale, most, rng, config.value_losses)
     check_labels(survey.observed, config, stream.name)
     if not config.method.shift_invariant:
         tell_off_centre(observer, off_centre_columns(survey.sample))
@@ -118,7 +118,7 @@ def _described(stream: Stream, observed: Observed) -> dict[str, Any]:
     known = {"features": stream.features, "dense": stream.dense, "partition": "none", "weighted": stream.weighted}
     if stream.columns is not None:
         known["width"] = stream.width
-    return known if observed.values is None else known | {"values": asdict(observed.values)}
+    return known if observed.values is None else known | {"values": observed.values.as_dict()}
 
 
 def _check(config: TrainingConfig) -> None:
