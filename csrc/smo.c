@@ -352,7 +352,7 @@ static void begin_path(const struct lsvm_smo *p, struct lsvm_smo_state *s, const
 }
 
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
-                  double tolerance, double *b, double *f, struct lsvm_report *reports)
+                  double tolerance, double *b, double *f, struct lsvm_report *reports, int64_t *tried)
 {
     const size_t doubles = (size_t)problem->n * sizeof(double);
     const struct lsvm_dual *dual = path->dual;
@@ -380,14 +380,8 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
         snap(p, &s);
     } else
         begin_path(p, &s, path, now);
-    for (int64_t c = 0, ended = 0; c < path->n_costs; c++) {
+    for (int64_t c = *tried = 0; c < path->n_costs; c++) {
         const double cost = path->costs[c];
-        if (ended) { /* a larger cost would not take fewer iterations */
-            memcpy(b + c * p->n, s.b, doubles);
-            memcpy(f + c * p->n, now, doubles);
-            reports[c] = reports[c - 1];
-            continue;
-        }
         if (c > 0 || before)
             rescale(ops, p, &s, cost / last, now, part, product);
         set_boxes(p, &s, path, cost);
@@ -403,7 +397,9 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
             break;
         memcpy(b + c * p->n, s.b, doubles);
         memcpy(f + c * p->n, now, doubles);
-        ended = p->limit > 0 && s.iterations >= p->max_iterations;
+        *tried = c + 1;
+        if (p->limit > 0 && !reports[c].converged)
+            break; /* a larger cost would not take fewer iterations */
     }
     free(work);
     lsvm_smo_state_free(&s);

@@ -129,9 +129,9 @@ struct lsvm_path {
 
 /* Solve along a path, each cost from the last one's solution: coefficients at a bound grow with C, free ones stay, as
  * far as the boxes let them where C is below that of `before`. b and f (costs x n) receive coefficients and Kb; reports
- * (costs) come uncertified: gaps as the loop saw them. With a limit, the path ends where max_iterations do not
- * suffice: larger costs have the same numbers. The terms of the problem are not read. */
+ * (costs) come uncertified: gaps as the loop saw them. `tried` receives the number of costs that have all this: with a
+ * limit the first one ends the path for which max_iterations do not suffice. The terms of the problem are not read. */
 int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, const struct lsvm_path *path,
-                  double tolerance, double *b, double *f, struct lsvm_report *reports);
+                  double tolerance, double *b, double *f, struct lsvm_report *reports, int64_t *tried);
 
 #endif

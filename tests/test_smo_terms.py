@@ -466,7 +466,7 @@ def test_values_in_another_unit_have_the_same_solution(loss: Loss) -> None:
 
 @each_loss
 def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
-    """Costs before are as without the limit, larger ones have the solution and the report of that cost."""
+    """Costs before are as without the limit, and larger ones have no solution."""
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
     costs, weight, boxes = np.geomspace(0.01, 10.0, 8), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
@@ -476,11 +476,24 @@ def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
     free, ended = (dual.path(weight, dual.multiply(start), costs, 1e-4, dual=loss.dual) for dual in duals)
     assert all(report.converged for report in free[2])
     b, f, reports = ended
-    end = next(c for c, report in enumerate(reports) if report.iterations == 20)
-    np.testing.assert_array_equal(b[:end], free[0][:end])
-    assert reports[end:] == [reports[end]] * (8 - end)
-    for known in (b, f):
-        np.testing.assert_array_equal(known[end:], np.tile(known[end], (8 - end, 1)))
+    assert 0 < len(b) == len(f) == len(reports) < 8
+    at_limit = next(c for c, report in enumerate(reports) if report.iterations == 20)
+    np.testing.assert_array_equal(b[:at_limit], free[0][:at_limit])
+    assert [report.converged for report in reports] == [True] * (len(b) - 1) + [False]
+    assert reports[-1].iterations == 20
+
+
+@each_loss
+def test_a_path_goes_on_after_a_cost_that_converges_at_the_limit(loss: Loss) -> None:
+    X, y = rows(100, seed=14)
+    K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
+    costs, weight, boxes = np.asarray([0.01, 0.02]), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
+    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
+    start = np.where(np.isfinite(bound), bound, 0.0)
+    free = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0)
+    most = max(r.iterations for r in free.path(weight, free.multiply(start), costs, 1e-4, dual=loss.dual)[2])
+    just = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0, max_iterations=most)
+    assert len(just.path(weight, just.multiply(start), costs, 1e-4, dual=loss.dual)[2]) == 2
 
 
 def test_a_path_of_values_has_no_offset() -> None:

@@ -45,7 +45,7 @@ cdef extern from "smo.h":
         const double *costs
         int64_t n_costs
     int lsvm_smo_path(const lsvm_ops *ops, const lsvm_smo *problem, const lsvm_path *path, double tolerance, double *b,
-                      double *f, lsvm_report *reports) nogil
+                      double *f, lsvm_report *reports, int64_t *tried) nogil
 
 cdef extern from "lasvm.h":
     cdef struct lsvm_epoch:
@@ -232,8 +232,8 @@ cdef class KernelDual:
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
-        kept. With a limit, a cost for which max_iterations do not suffice ends the path: larger ones have its solution
-        and its report.
+        kept. With a limit, a cost for which max_iterations do not suffice ends the path: its report says so, and larger
+        costs have none.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ cdef class KernelDual:
         unit : (n,) float64 or None
             K times the coefficients from which the path starts, at cost 1: all at the bound on the side of y, and 0
             where it is infinite.
-        costs : (m,) float64, ascending, 1 <= m <= 80; the first one may be below that of `before`.
+        costs : (m,) float64, ascending, 1 <= m <= 64; the first one may be below that of `before`.
         tolerance : float
             As in `solve`.
         before : (cost, b, f) or None
@@ -252,7 +252,7 @@ cdef class KernelDual:
 
         Returns
         -------
-        b, f : (m, n) float64
+        b, f : (m, n) float64, or fewer rows where the path ended before
             Coefficients, and Kb without the bias.
         reports : list of DualReport
         """
@@ -264,10 +264,11 @@ cdef class KernelDual:
         cdef lsvm_path path
         cdef lsvm_before known
         cdef lsvm_dual numbers
-        cdef lsvm_report[80] reports
+        cdef lsvm_report[64] reports
+        cdef int64_t tried = 0
         cdef int code
-        if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 80:
-            raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 80 entries")
+        if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
+            raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
         if dual is not None and self.p.offset:
             raise ValueError("a loss of values goes without an offset")
         path = lsvm_path(&weight[0], NULL, &first_f[0], NULL, &costs[0], m)
@@ -278,6 +279,6 @@ cdef class KernelDual:
             numbers = lsvm_dual(dual.low, dual.high, dual.e, dual.plus, dual.minus)
             path.dual = &numbers
         with nogil:
-            code = lsvm_smo_path(self.ops, &self.p, &path, tolerance, &b[0, 0], &f[0, 0], reports)
+            code = lsvm_smo_path(self.ops, &self.p, &path, tolerance, &b[0, 0], &f[0, 0], reports, &tried)
         raise_for(code)
-        return np.asarray(b), np.asarray(f), [as_report(&reports[i]) for i in range(m)]
+        return np.asarray(b)[:tried], np.asarray(f)[:tried], [as_report(&reports[i]) for i in range(tried)]

@@ -80,8 +80,9 @@ MEASURE(smo_path)
     const struct lsvm_smo problem = problem_of(c, 0, 0);
     struct lsvm_report reports[COSTS];
     const struct lsvm_path path = {c->weight, NULL, c->unit, NULL, costs, COSTS};
-    c->code = lsvm_smo_path(c->ops, &problem, &path, 1e-3, c->b, c->f, reports);
-    for (int i = 0; i < COSTS && !c->code; i++) {
+    int64_t tried = 0;
+    c->code = lsvm_smo_path(c->ops, &problem, &path, 1e-3, c->b, c->f, reports, &tried);
+    for (int64_t i = 0; i < tried && !c->code; i++) {
         c->iterations += reports[i].iterations;
         c->code = !reports[i].converged;
     }

@@ -73,15 +73,23 @@ class DualSystem(ValueSystem):
         return models
 
     def _path(self, job: Job, start: DualSolution | None, unit: Floats | None, tolerance: float) -> list[DualSolution]:
-        """The solutions along the costs of a job; where iterations do not suffice, that of the last cost before."""
+        """The solutions along the costs of a job, to whose first one others may lead."""
+        ramp = _ramp(float(job.costs[0])) if start is None else ()
+        if len(ramp):
+            start = self._along(job, np.asarray(ramp), None, unit, tolerance)[-1]
+        return self._along(job, job.costs, start, unit, tolerance)
+
+    def _along(
+        self, job: Job, costs: Floats, start: DualSolution | None, unit: Floats | None, tolerance: float
+    ) -> list[DualSolution]:
+        """The solutions along some costs; where iterations do not suffice, that of the last cost before."""
         end = None if start is None else start.end
-        if start is not None and end is not None and start.ended and job.costs[0] > end[0]:
-            return [start] * len(job.costs)
+        if start is not None and end is not None and start.ended and costs[0] > end[0]:
+            return [start] * len(costs)
         rows, held, steps = self._rows(job), self.cell.held_out(job.fold), MOST_STEPS + MOST_STEPS_A_ROW * self.n
-        costs = job.costs if start is not None else np.append(_ramp(float(job.costs[0])), job.costs)
         weight, dual = self._wide(rows.weight), self.losses[job.problem].dual
         b, f, reports = self._solver(rows, steps).path(weight, unit, costs, tolerance, end, dual)
-        solved = sum(report.iterations < steps for report in reports)
+        solved = len(reports) if reports[-1].converged else len(reports) - 1
         known = max(solved, end is None or costs[0] < end[0])  # of such a first cost there is nothing better
         ends = ends_of(costs[:known], b[:known], f[:known])
         each = zip(b[:known, : self.n], rows.line[held] + f[:known, held], ends, strict=True)
@@ -90,7 +98,7 @@ class DualSystem(ValueSystem):
             last = path.pop() if path else start
             assert last is not None
             path.extend([last._replace(ended=True)] * (len(costs) - len(path)))
-        return path[-len(job.costs) :]
+        return path
 
     @property
     def _matrix(self) -> NDArray[Any]:
