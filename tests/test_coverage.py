@@ -520,6 +520,13 @@ def test_rows_too_few_for_a_share_are_refused_before_training(tmp_path: Path, mo
     assert not (tmp_path / "m.h5").exists()
 
 
+@pytest.mark.parametrize(("rows", "told"), [(199, True), (200, False)])
+def test_a_note_says_where_few_rows_make_a_margin(rows: int, told: bool, tmp_path: Path) -> None:
+    write(tmp_path / "few", *noisy(rows, 0))
+    done = invoke("train", *SQUARES, *ONE, "--coverage", ".9", tmp_path / "few", tmp_path / "m.h5")
+    assert (f"{rows} held-out rows make the margin of the intervals" in done.stderr) == told
+
+
 # the file
 
 
