@@ -534,8 +534,14 @@ def test_levels_of_a_table_are_columns(tables: Path, tmp_path: Path) -> None:
 
 def test_text_is_no_value(tables: Path, tmp_path: Path) -> None:
     message = error("train", *SQUARES, *FEW, "--label", "town", tables / "train.csv", tmp_path / "m.h5")
-    assert "column 'town' has text, and values to predict are numbers; name another column by --label NAME" in message
-    assert "leave --loss out" in message
+    assert "' in row 1), and values to predict are numbers; name another column by --label NAME" in message
+    assert "column 'town' has text ('" in message and "leave --loss out" in message
+
+
+def test_the_first_text_among_values_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,y\n1,3\n2,\n3,n/a!\n4,5\n5,x\n")
+    message = error("train", *SQUARES, *FEW, "--label", "y", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "column 'y' has text ('n/a!' in row 3), and values to predict are numbers" in message
 
 
 def test_rows_without_a_value_are_left_out_on_request(tables: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column, h
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
+SHOWN_TEXT = 30  # characters of a text that should be a number
 MOST_COLUMNS = 100_000  # features of a table: a matrix of them is dense
 EXACT = 2.0**53  # whole numbers beyond are not all float64
 
@@ -330,7 +331,7 @@ class TrainingTable:
             self._note(f"no column is called {', '.join(LABELS[:-1])} or {LABELS[-1]}: all may be features")
             return None
         if self._of_values and source.layout.kinds[names.index(label)] != _csv.NUMBER:
-            what = f"column {label!r} has text, and values to predict are numbers"
+            what = f"column {label!r} has text{_first_text(source, label)}, and values to predict are numbers"
             raise DataError(
                 f"{source.name}: {what}; name another column by {opt.label('NAME')}, or leave {opt.loss} out"
             )
@@ -469,6 +470,26 @@ def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
         head.append(block)
     if head:
         yield together(head)
+
+
+def _first_text(source: TableSource, column: str) -> str:
+    """The first text of a column that is no number, and its row, as messages say it; "" where there is none."""
+    first = 0
+    for table in source.blocks():
+        texts = table.levels[column].texts() if column in table.levels else []
+        for row, text in enumerate(texts, start=first + 1):
+            if text and not _is_number(text):
+                return f" ({text[:SHOWN_TEXT]!r} in row {row:,})"
+        first += table.rows
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def labels_of(source: Dataset | TrainingTable) -> NDArray[np.float64]:
