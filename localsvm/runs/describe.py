@@ -17,6 +17,7 @@ from localsvm.features.encoding import parts_of
 from localsvm.features.survey import Survey
 from localsvm.naming import opt
 from localsvm.runs.preparation.tables import TableOptions, label_of
+from localsvm.targets.loss_names import LEAST_SQUARES
 
 BINS = 8  # of a histogram
 MOST_COMMON = 3  # levels that are shown
@@ -155,11 +156,10 @@ def _fill(
 ) -> None:
     for report in reports:
         if report.name in values:
-            known = np.concatenate(values[report.name])
-            report.missing = 1 - len(known) / rows
-            if len(known):
-                report.least, report.most = float(known.min()), float(known.max())
-                report.histogram = _histogram(known)
+            _fill_numbers(report, np.concatenate(values[report.name]), rows)
+        elif report.role == "label" and _are_values(of := counts[report.name].rows):
+            report.kind = "number"
+            _fill_numbers(report, np.repeat([float(name) for name in of], list(of.values())), rows)
         elif report.name in counts:
             of = counts[report.name].rows
             report.missing, report.different = 1 - sum(of.values()) / rows, len(of)
@@ -167,6 +167,18 @@ def _fill(
             report.common = [(name, count / rows) for name, count in ordered[:MOST_COMMON]]
             if of and all(parts_of(name) is not None for name in of):
                 report.kind, report.least, report.most = "date", min(of), max(of)
+
+
+def _fill_numbers(report: ColumnReport, known: NDArray[np.float64], rows: int) -> None:
+    report.missing = 1 - len(known) / rows
+    if len(known):
+        report.least, report.most = float(known.min()), float(known.max())
+        report.histogram = _histogram(known)
+
+
+def _are_values(rows: dict[str, int]) -> bool:
+    """True for labels that are rather values than classes."""
+    return len(rows) > VALUES and all(NUMBER.fullmatch(name) for name in rows)
 
 
 def _histogram(known: NDArray[np.float64]) -> list[float]:
@@ -222,8 +234,9 @@ def _of_labels(label: str, rows: dict[str, int], missing: float) -> list[str]:
     said = []
     if missing:
         said.append(f"{missing:.2%} of the rows have no label in {label!r}; {opt.drop_unlabelled} leaves them out")
-    if len(rows) > VALUES and all(NUMBER.fullmatch(name) for name in rows):
-        said.append(f"{label!r} has {len(rows):,} different numbers, rather values than classes")
+    if _are_values(rows):
+        remedy = f"{opt.loss(LEAST_SQUARES)} predicts values"
+        said.append(f"{label!r} has {len(rows):,} different numbers, rather values than classes; {remedy}")
     else:
         rare = [name for name, count in rows.items() if count < RARE]
         if len(rows) < 2:

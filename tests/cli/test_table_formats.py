@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,16 @@ def test_numbers_of_any_size_are_described(tmp_path: Path) -> None:
     assert "-1e+308 to 1e+308" in text and "█      █" in text
     np.save(tmp_path / "i.npy", np.asarray([[1.0, np.inf], [0.0, 1.0]]))
     assert "column '2' has an infinite number" in error("describe", tmp_path / "i.npy")
+
+
+def test_labels_that_are_values_are_described_as_numbers(tmp_path: Path) -> None:
+    prices = [*range(100, 160), 100]
+    (tmp_path / "t.csv").write_text("x,price\n" + "".join(f"{i % 7},{price}\n" for i, price in enumerate(prices)))
+    text = invoke("describe", "--label", "price", tmp_path / "t.csv").stdout
+    assert "- 'price' has 60 different numbers, rather values than classes; --loss least-squares predicts" in text
+    column = json.loads(invoke("describe", "--json", "--label", "price", tmp_path / "t.csv").stdout)["columns"][1]
+    assert (column["role"], column["kind"], column["least"], column["most"]) == ("label", "number", 100.0, 159.0)
+    assert column["histogram"][0] == pytest.approx(9 / 61) and not column["common"]
 
 
 def test_files_of_rows_go_with_rows_that_are_left_out(tmp_path: Path) -> None:
