@@ -497,6 +497,15 @@ def test_values_without_noise_are_learned_to_their_digits(loss: str) -> None:
     assert error.mean() < 2e-3 * y.std()
 
 
+@pytest.mark.fast(1)
+def test_without_an_epsilon_the_insensitive_losses_are_those_of_the_whole_residual() -> None:
+    (X, y), (fresh, _) = wave(200, 0.1, seed=0), wave(300, 0.0, seed=1)
+    for loss, same in (("epsilon-insensitive", "absolute"), ("squared-epsilon-insensitive", "least-squares")):
+        given = {"loss": loss, "epsilon": 0.0}, {"loss": same}
+        found = [LocalSVR(**POINT, **each).fit(X, y).predict(fresh) for each in given]
+        assert_allclose(*found, atol=1e-2)
+
+
 def test_an_epsilon_beyond_the_range_of_the_values_is_the_range() -> None:
     """The Huber loss then is the squared one, and nothing overflows."""
     (X, y), (fresh, _) = wave(200, 0.2, seed=0), wave(200, 0.2, seed=1)

@@ -91,7 +91,7 @@ def _option(field: Field[Any], names: Names | None, shown: str, group: Group) ->
 
 def value_type(field: Field[Any]) -> click.ParamType[Any]:
     """Type of the values of an option without choices."""
-    if isinstance(field.default, tuple) and 0.0 in field.default:
+    if field.metadata.get("zero") or (isinstance(field.default, tuple) and 0.0 in field.default):
         return Values(zero=True)
     return KINDS[kind_of(field)]
 

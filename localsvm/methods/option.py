@@ -16,7 +16,8 @@ MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int
 
 def option(
     default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), shown: str = "", later: bool = False,
-    became_list: bool = False, unsaid: bool = False, aliases: Mapping[str, str] = MappingProxyType({}),
+    became_list: bool = False, unsaid: bool = False, zero: bool = False,
+    aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:  # fmt: skip
     """A method's field with its command-line option.
 
@@ -28,15 +29,12 @@ def option(
     later : it came after the first models of the method; a model without it has its default.
     unsaid : a model is without it where it has its default.
     became_list : the first models have it as one number.
+    zero : whether 0 may be one of its values.
     aliases : other names of some choices.
     """
-    marks = {
-        name: True
-        for name, given in (("later", later or unsaid), ("became_list", became_list), ("unsaid", unsaid))
-        if given
-    }
+    marks = {"later": later or unsaid, "became_list": became_list, "unsaid": unsaid, "zero": zero}
     given = {"flags": flags, "help": help, "choices": choices, "shown": shown, "aliases": aliases}
-    return field(default=default, metadata={**given, **marks})
+    return field(default=default, metadata=given | {name: True for name, is_so in marks.items() if is_so})
 
 
 def kernel_option(*choices: str, later: bool = False) -> Any:
@@ -91,7 +89,8 @@ def epsilon_option() -> Any:
         f"The epsilon of a loss of values, in their units: one value, a list or a range, as of {opt.cost}; "
         "cross-validation chooses from several."
     )
-    return option((), "-p", "--epsilon", help=text, shown="a tenth of the deviation of the values", unsaid=True)
+    shown = "a tenth of the deviation of the values"
+    return option((), "-p", "--epsilon", help=text, shown=shown, unsaid=True, zero=True)
 
 
 def trend_option(*choices: str) -> Any:

@@ -13,7 +13,16 @@ from localsvm.methods.base import Method
 from localsvm.methods.grids import Grid, check_values
 from localsvm.methods.option import epsilon_option, loss_option, quantile_option
 from localsvm.naming import opt
-from localsvm.targets.loss_names import EXPECTILE, LEVELLED, LOSSES, QUANTILE, SQUARED_HINGE, WITH_EPSILON
+from localsvm.targets.loss_names import (
+    ABSOLUTE,
+    EXPECTILE,
+    HUBER,
+    LEVELLED,
+    LOSSES,
+    QUANTILE,
+    SQUARED_HINGE,
+    WITH_EPSILON,
+)
 
 if TYPE_CHECKING:
     from localsvm.solvers.row_losses import RowLoss
@@ -42,8 +51,10 @@ class ValueLosses(Method):
             raise OptionError(
                 f"{opt.epsilon} is for {', '.join(map(str, map(opt.loss, WITH_EPSILON)))}; give one of them"
             )
-        if not all(0.0 < value < math.inf for value in self.epsilon):
-            raise OptionError(f"{opt.epsilon} takes finite numbers above 0")
+        if not all(0.0 <= value < math.inf for value in self.epsilon):
+            raise OptionError(f"{opt.epsilon} takes finite numbers from 0")
+        if self.loss == HUBER and 0.0 in self.epsilon:
+            raise OptionError(f"{opt.loss(HUBER)} takes {opt.epsilon} above 0; {opt.loss(ABSOLUTE)} is near to it")
 
     @property
     def value_losses(self) -> tuple[Loss, ...]:

@@ -214,6 +214,7 @@ def test_options_of_classes_are_refused(option: tuple[str, ...], command: str, f
             (*SQUARES, "-p", "0.5"),
             "-p/--epsilon is for --loss epsilon-insensitive, --loss squared-epsilon-insensitive, --loss",
         ),
+        (("--loss", "huber", "-p", "0"), "--loss huber takes -p above 0; --loss absolute is near to it"),
         ((*LEVELS[:3], "0.5,1"), "between 0 and 1"),
         ((*SQUARES, "--score", "tpr-tnr"), "--score tpr-tnr: choose one of mse, mae, pinball, r2"),
         (("--score", "mae"), "--score mae: choose one of accuracy, tpr-tnr"),
