@@ -98,7 +98,7 @@ def test_a_row_far_from_all_others_does_not_turn_a_robust_slope() -> None:
     plain = Trend(cell_of_values(X, y, folds=4)).slope(WHOLE)
     assert_array_equal(Trend(cell_of_values(X, y, folds=4), robust=True).slope(WHOLE), plain)
     cell = cell_of_values(X, np.append(1e6, y[1:]), folds=4)
-    unit = cell.target.deviation / target_of(y).deviation
+    unit = cell.target.unit / target_of(y).unit
     size = np.abs(plain).max()
     assert np.abs(unit * Trend(cell, robust=True).slope(WHOLE) - plain).max() < size
     assert np.abs(unit * Trend(cell).slope(WHOLE) - plain).max() > 100.0 * size
