@@ -134,6 +134,9 @@ def test_what_was_chosen_is_told() -> None:
     assert set(model.best_params_[0]) == {"gamma", "cost"} and model.best_params_[0]["cost"] in GRID["cost"]
     assert model.summary_.score == "mse" and 0.1 * Y.var() < model.summary_.cv_error < 0.6 * Y.var()
     assert model.summary_.guessing == pytest.approx(Y.var())
+    weight = np.linspace(1.0, 3.0, len(Y))
+    weighted = LocalSVR(**POINT).fit(X, Y, sample_weight=weight).summary_.guessing
+    assert weighted == pytest.approx(np.average((Y - np.average(Y, weights=weight)) ** 2, weights=weight))
     assert not hasattr(model, "n_support_") and not hasattr(model, "classes_")
     by_mae = LocalSVR(**GRID, scoring="mae").fit(X, Y)
     assert by_mae.summary_.score == "mae" and by_mae.summary_.cv_error < np.abs(Y - np.median(Y)).mean()

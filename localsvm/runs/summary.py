@@ -32,7 +32,8 @@ class Summary:
     cv_error : cross-validated share of wrong rows, from 0 to 1, the mean over the repeats, or that of the mean of
         members; None where nothing was cross-validated.
     cv_recalls : with `--score tpr-tnr` the same of the right rows of each label; None for one without held-out rows.
-    guessing : the error of always saying the largest class, from 0 to 1; None where rows are weighted.
+    guessing : the error of always saying the largest class, from 0 to 1, or of values the loss of the mean, where it is
+        of squares; None elsewhere, and for classes of weighted rows.
     progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows
         with several costs, which has no folds; then cv_error is None, and cv_recalls are of these decisions. Else None.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
@@ -125,7 +126,7 @@ class TrainingRows:
     observed, target : of their labels, and what these mean.
     features, width : columns that occur, and all columns.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
-    guessing : the loss of the best constant answer; None where rows are weighted.
+    guessing : the loss of the best constant answer; None where it is not known, as for classes of weighted rows.
     """
 
     observed: Observed

@@ -108,8 +108,8 @@ def _summary(
 
 def _rows_of(prepared: PreparedRun) -> TrainingRows:
     head = prepared.head
-    plain = not head.weighted and not prepared.config.class_weights
-    guessing = prepared.target.guessing(prepared.observed) if plain else None
+    known = prepared.config.of_values or not (head.weighted or prepared.config.class_weights)
+    guessing = prepared.target.guessing(prepared.observed) if known else None
     return TrainingRows(prepared.observed, prepared.target, head.features, prepared.chain.width, head.classes, guessing)
 
 
