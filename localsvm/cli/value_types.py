@@ -234,12 +234,12 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only i
 
 
 class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
-    """The values of one parameter of the grid: 0.5, a list 0.1,1,10, or a range 2^-5:2^3:9; with `zero` also 0."""
+    """The values of one parameter: 0.5, a list 0.1,1,10, or a range 2^-5:2^3:9; see `grids.parse_values`."""
 
     name = "values"
 
-    def __init__(self, zero: bool = False) -> None:
-        self._zero = zero
+    def __init__(self, zero: bool = False, even: bool = False) -> None:
+        self._zero, self._even = zero, even
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
         if isinstance(value, tuple):
@@ -247,6 +247,6 @@ class Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
         from localsvm.methods.grids import check_values, parse_values
 
         try:
-            return check_values(parse_values(value, self._zero))
+            return check_values(parse_values(value, self._zero, self._even))
         except OptionError as error:
             self.fail(f"{error}.", param, ctx)

@@ -20,6 +20,7 @@ from localsvm.errors import DataError, LocalSVMError, OptionError
 from localsvm.methods import methods
 from localsvm.methods.base import Method
 from localsvm.methods.grids import parse_values
+from localsvm.methods.option import EVENLY
 from localsvm.naming import flag, named
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.targets.loss_names import LEAST_SQUARES, LOSSES
@@ -267,7 +268,7 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
     given = value
     if isinstance(value, str):  # a list or a range, as on the command line
         try:
-            return parse_values(value, zero=True)
+            return parse_values(value, zero=True, even=name in EVENLY)
         except OptionError:
             value = [value]
     try:

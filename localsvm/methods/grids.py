@@ -155,10 +155,10 @@ def parse_number(text: str, zero: bool = False) -> float:
     return value
 
 
-def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
+def parse_values(text: str, zero: bool = False, even: bool = False) -> tuple[float, ...]:
     """One value (0.5), a list (0.1,1,10) or a geometric range LOW:HIGH[:COUNT] (2^-5:2^3:9; 10 points by default).
 
-    zero: whether 0 may be a value, or one of a list.
+    zero: whether 0 may be a value, or one of a list. even: whether the points of a range are equally far apart.
 
     Returns
     -------
@@ -179,7 +179,12 @@ def parse_values(text: str, zero: bool = False) -> tuple[float, ...]:
         raise OptionError(f"{text!r}: the count of a range is a whole number from 2 to {MOST_VALUES}")
     if low >= high:
         raise OptionError(f"{text!r}: the low end of a range comes first")
-    return geometric(low, high, int(count))
+    return evenly(low, high, int(count)) if even else geometric(low, high, int(count))
+
+
+def evenly(low: float, high: float, count: int) -> tuple[float, ...]:
+    """An even range; .1:.9:9 has a .3 in it, not a .30000000000000004."""
+    return tuple(_short(low + (high - low) * k / (count - 1)) for k in range(count))
 
 
 def geometric(low: float, high: float, count: int) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from localsvm.naming import opt
 from localsvm.targets.loss_names import SQUARED_HINGE
 
+EVENLY = ("quantile",)  # options whose ranges are even: those of others are geometric
 MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int32
 
 
@@ -79,7 +80,9 @@ def loss_option(*choices: str, unsaid: bool = False) -> Any:
 
 def quantile_option() -> Any:
     """The option --quantile, of the losses that have a level."""
-    text = "Levels of the quantiles (or expectiles) to predict, between 0 and 1: one, or several, as .05,.5,.95."
+    text = (
+        "Levels of the quantiles (or expectiles) to predict, between 0 and 1: one, several, as .05,.5,.95, or .1:.9:9."
+    )
     return option((), "--quantile", help=text, shown="0.5", unsaid=True)
 
 
