@@ -32,6 +32,10 @@ def test_costs_that_take_too_many_steps_have_the_solution_before(monkeypatch: py
     ((again,),) = system.solve([Job(0, 0, np.asarray([0.1]))], [last], 1.0)
     assert not again.ended and np.abs(again.held_out - small.held_out).max() < 0.1
     assert np.abs(again.held_out - last.held_out).max() > 0.1
+    monkeypatch.setattr(duals, "MOST_STEPS", 1)
+    ((unsolved, still),) = system.solve([Job(0, 0, np.asarray([0.1, 0.15]))], [last], 1.0)
+    assert unsolved is still and unsolved.ended and unsolved.end is not None and unsolved.end[0] == 0.1
+    monkeypatch.setattr(duals, "MOST_STEPS", 1000)
     ((cold,),) = system.solve([Job(0, 0, np.asarray([1e5]))], [None], 1.0)
     ((*_, warm),) = system.solve([Job(0, 0, np.append(np.geomspace(1.0, 1e5, 9, endpoint=False), 1e5))], [None], 1.0)
     assert cold.ended

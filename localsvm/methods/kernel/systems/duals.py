@@ -90,7 +90,7 @@ class DualSystem(ValueSystem):
         weight, dual = self._wide(rows.weight), self.losses[job.problem].dual
         b, f, reports = self._solver(rows, steps).path(weight, unit, costs, tolerance, end, dual)
         solved = len(reports) if reports[-1].converged else len(reports) - 1
-        known = max(solved, end is None or costs[0] < end[0])  # of such a first cost there is nothing better
+        known = max(solved, int(end is None or costs[0] < end[0]))  # of such a first cost there is nothing better
         ends = ends_of(costs[:known], b[:known], f[:known])
         each = zip(b[:known, : self.n], rows.line[held] + f[:known, held], ends, strict=True)
         path = [DualSolution(*solution) for solution in each]
