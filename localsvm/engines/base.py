@@ -17,7 +17,7 @@ from scipy import sparse
 
 from localsvm.data.blocks.columns import Columns
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, between, rows_of
-from localsvm.data.blocks.numbering import Hashes, contents, digest
+from localsvm.data.blocks.numbering import Hashes, contents, digest, hashed
 from localsvm.data.blocks.shift import Shift
 from localsvm.features.columns import KeptColumns
 from localsvm.features.moments import Moments, merge
@@ -185,7 +185,7 @@ class Labels:
 class ValueMoments(NamedTuple):
     """The number of some rows, the weight of their values, mean, squared deviations, the least and the largest one.
 
-    some (k, 2) : the values and the weights of every so many rows.
+    some (k, 2) : the values and the weights of rows that are drawn by their numbers alone, about one in so many.
     """
 
     rows: int
@@ -206,8 +206,11 @@ class Answers:
     def of(self, block: Block) -> ValueMoments:
         """Moments of the values of a block."""
         weight = np.ones(len(block.y)) if block.weight is None else block.weight
-        some = np.column_stack([block.y, weight])[-block.first % self._step :: self._step]
-        y, weight, some = block.y[weight > 0], weight[weight > 0], some[some[:, 1] > 0]
+        # rows at even distances would be of one kind where a file goes through its kinds in turn
+        numbers = np.arange(block.first, block.first + len(block.y))
+        drawn = (hashed(numbers, 0) % np.uint64(self._step) == 0) & (weight > 0)
+        some = np.column_stack([block.y[drawn], weight[drawn]])
+        y, weight = block.y[weight > 0], weight[weight > 0]
         if not len(y):
             return ValueMoments(0, 0.0, 0.0, 0.0, np.inf, -np.inf, some)
         mass = float(weight.sum())

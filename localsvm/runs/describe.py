@@ -178,7 +178,7 @@ def _fill_numbers(report: ColumnReport, known: NDArray[np.float64], rows: int) -
 
 def _are_values(rows: dict[str, int]) -> bool:
     """True for labels that are rather values than classes."""
-    return len(rows) > VALUES and all(NUMBER.fullmatch(name) for name in rows)
+    return len(rows) > VALUES and all(NUMBER.fullmatch(name) and np.isfinite(float(name)) for name in rows)
 
 
 def _histogram(known: NDArray[np.float64]) -> list[float]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers.boxes import Dual
-from localsvm.solvers.pinball import COMMON, far_from_0, quantile
+from localsvm.solvers.pinball import far_from_0, quantile
 from localsvm.solvers.row_losses import Residual
 from localsvm.targets.loss_names import (
     ABSOLUTE,
@@ -38,6 +38,7 @@ from localsvm.targets.loss_names import (
 Values = NDArray[np.float64]
 
 MEAN_STEPS, MEAN_ENOUGH = 100, 1e-12  # of the search for an expectile
+FEW = 0.01  # share of the rows that may be outliers: more of them may well be foreseen
 OUTWEIGHED = 2.0  # times as large as the usual deviation is one that outliers make; no real table has it
 
 
@@ -119,7 +120,7 @@ def usual_moments(some: Values, deviation: float, losses: Sequence[Loss]) -> tup
     """The mean and the deviation of values without what those add that are far from nearly all others.
 
     Values count that are as far from their median as `far_from_0` says, and farther ones as if they were there. What
-    a level asks for is not far: half of the tail beyond it is common, and so are at least 95 per cent of the rows.
+    a level asks for is not far: half of the tail beyond it is common, and so are at least 99 per cent of the rows.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def usual_moments(some: Values, deviation: float, losses: Sequence[Loss]) -> tup
         return None
     y, weight = np.ascontiguousarray(some.T)
     weight = weight / weight.sum()
-    common = max(COMMON, *(1.0 - min(loss.level, 1.0 - loss.level) / 2.0 for loss in losses))
+    common = max(1.0 - FEW, *(1.0 - min(loss.level, 1.0 - loss.level) / 2.0 for loss in losses))
     with np.errstate(over="ignore", invalid="ignore"):  # such values are refused later
         middle = quantile(y, weight, 0.5)
         left = y - middle

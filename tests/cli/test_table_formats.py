@@ -318,6 +318,8 @@ def test_numbers_of_any_size_are_described(tmp_path: Path) -> None:
 def test_labels_that_are_values_are_described_as_numbers(tmp_path: Path) -> None:
     prices = [*range(100, 160), 100]
     (tmp_path / "t.csv").write_text("x,price\n" + "".join(f"{i % 7},{price}\n" for i, price in enumerate(prices)))
+    (tmp_path / "i.csv").write_text((tmp_path / "t.csv").read_text() + "1,1e400\n")
+    assert json.loads(invoke("describe", "--json", "--label", "price", tmp_path / "i.csv").stdout)["rows"] == 62
     text = invoke("describe", "--label", "price", tmp_path / "t.csv").stdout
     assert "- 'price' has 60 different numbers, rather values than classes; --loss least-squares predicts" in text
     column = json.loads(invoke("describe", "--json", "--label", "price", tmp_path / "t.csv").stdout)["columns"][1]

@@ -473,7 +473,7 @@ def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
 
 
 def _first_text(source: TableSource, column: str) -> str:
-    """The first text of a column that is no number, and its row, as messages say it; "" where there is none."""
+    """The first text of a column that is no number, and its row, as messages say it."""
     first = 0
     for table in source.blocks():
         texts = table.levels[column].texts() if column in table.levels else []
@@ -481,7 +481,7 @@ def _first_text(source: TableSource, column: str) -> str:
             if text and not _is_number(text):
                 return f" ({text[:SHOWN_TEXT]!r} in row {row:,})"
         first += table.rows
-    return ""
+    return " (numbers that are stored as text)"
 
 
 def _is_number(text: str) -> bool:
