@@ -167,8 +167,11 @@ def test_a_range_has_ten_points_by_default() -> None:
     assert len(parse_values("1:512")) == 10
 
 
-def test_zero_is_a_value_where_it_makes_sense() -> None:
+def test_an_even_range_has_short_numbers() -> None:
     assert parse_values(".1:.9:9", even=True) == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def test_zero_is_a_value_where_it_makes_sense() -> None:
     assert parse_values("10,0,1", zero=True) == parse_values("10,0.0,1", zero=True) == (0.0, 1.0, 10.0)
     with pytest.raises(OptionError, match="'-1' is not 0 or a positive number"):
         parse_values("-1", zero=True)

@@ -383,6 +383,12 @@ def test_boxes_and_terms_are_those_of_the_loss(loss: Loss) -> None:
         assert boxes.terms.total == pytest.approx(302.5)
 
 
+def beginning(boxes: Boxes, y: np.ndarray) -> np.ndarray:
+    """Coefficients (n,) that a path begins with: at the bound on the side of y, 0 where it is infinite."""
+    bound = np.where(y > 0.0, boxes.high, boxes.low)
+    return np.where(np.isfinite(bound), bound, 0.0)
+
+
 @each_loss
 @all_fast
 def test_the_solutions_of_a_path_are_those_of_single_costs(loss: Loss) -> None:
@@ -391,8 +397,7 @@ def test_the_solutions_of_a_path_are_those_of_single_costs(loss: Loss) -> None:
     K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
     pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-6
     dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
+    unit = dual.multiply(beginning(boxes, pad(y)))
     path = partial(dual.path, pad(weight), tolerance=tolerance, dual=loss.dual)
     b, f, _ = path(unit, np.asarray([0.05, 0.5]))
     before = (0.5, b[-1].copy(), f[-1].copy())
@@ -414,8 +419,7 @@ def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
     K, weight, loss = kernel_of(X), np.ones(100), Loss(QUANTILE, 0.9)
     pad = partial(np.pad, pad_width=(0, len(K) - 100))
     dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    costs = np.asarray([1e-7, 1e-6])
+    bound, costs = beginning(boxes, pad(y)), np.asarray([1e-7, 1e-6])
     b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3, dual=loss.dual)
     assert [report.iterations for report in reports] == [0, 0] and all(report.converged for report in reports)
     np.testing.assert_allclose(b, costs[:, None] * bound)
@@ -432,8 +436,7 @@ def test_a_relative_tolerance_is_of_the_objective_without_what_is_far(loss: Loss
     weight[3] = 1.0
     pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-3
     dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, limit=limit), Boxes.of(loss.dual, pad(weight))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    unit = dual.multiply(np.where(np.isfinite(bound), bound, 0.0))
+    unit = dual.multiply(beginning(boxes, pad(y)))
     costs = [0.05, 0.5, 5.0]
     found = list(dual.path(pad(weight), unit, np.asarray(costs), tolerance, dual=loss.dual)[0])
     single = Boxes.of(loss.dual, 0.5 * pad(weight))
@@ -470,8 +473,7 @@ def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
     costs, weight, boxes = np.geomspace(0.01, 10.0, 8), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    start = np.where(np.isfinite(bound), bound, 0.0)
+    start = beginning(boxes, pad(y))
     duals = [KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most, limit=5.0) for most in (100_000, 20)]
     free, ended = (dual.path(weight, dual.multiply(start), costs, 1e-4, dual=loss.dual) for dual in duals)
     assert all(report.converged for report in free[2])
@@ -488,8 +490,7 @@ def test_a_path_goes_on_after_a_cost_that_converges_at_the_limit(loss: Loss) -> 
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
     costs, weight, boxes = np.asarray([0.01, 0.02]), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
-    bound = np.where(pad(y) > 0.0, boxes.high, boxes.low)
-    start = np.where(np.isfinite(bound), bound, 0.0)
+    start = beginning(boxes, pad(y))
     free = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0)
     most = max(r.iterations for r in free.path(weight, free.multiply(start), costs, 1e-4, dual=loss.dual)[2])
     just = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0, max_iterations=most)

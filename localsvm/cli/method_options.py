@@ -14,7 +14,7 @@ from localsvm.cli.value_types import Group, Names, Option, Values, WholeNumber
 from localsvm.errors import MethodError
 from localsvm.methods import methods as all_methods
 from localsvm.methods import options_of, packaged
-from localsvm.methods.option import EVENLY, kind_of
+from localsvm.methods.option import EVENLY, FROM_ZERO, kind_of
 from localsvm.naming import on_command_line
 
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ def _option(field: Field[Any], names: Names | None, shown: str, group: Group) ->
 
 def value_type(field: Field[Any]) -> click.ParamType[Any]:
     """Type of the values of an option without choices."""
-    zero = field.metadata.get("zero") or (isinstance(field.default, tuple) and 0.0 in field.default)
-    if zero or field.name in EVENLY:
-        return Values(zero, field.name in EVENLY)
-    return KINDS[kind_of(field)]
+    zero = field.name in FROM_ZERO or (isinstance(field.default, tuple) and 0.0 in field.default)
+    even = field.name in EVENLY
+    return Values(zero, even) if zero or even else KINDS[kind_of(field)]
 
 
 def shown_default(field: Field[Any]) -> str:

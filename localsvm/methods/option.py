@@ -11,14 +11,14 @@ from typing import Any
 from localsvm.naming import opt
 from localsvm.targets.loss_names import SQUARED_HINGE
 
+FROM_ZERO = ("epsilon",)  # options that may be 0, beside those of which a default is
 EVENLY = ("quantile",)  # options whose ranges are even: those of others are geometric
 MOST_STORED = (1 << 31) - 1  # the largest number that a model file keeps as int32
 
 
 def option(
     default: Any, *flags: str, help: str, choices: tuple[str, ...] = (), shown: str = "", later: bool = False,
-    became_list: bool = False, unsaid: bool = False, zero: bool = False,
-    aliases: Mapping[str, str] = MappingProxyType({}),
+    became_list: bool = False, unsaid: bool = False, aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:  # fmt: skip
     """A method's field with its command-line option.
 
@@ -30,12 +30,15 @@ def option(
     later : it came after the first models of the method; a model without it has its default.
     unsaid : a model is without it where it has its default.
     became_list : the first models have it as one number.
-    zero : whether 0 may be one of its values.
     aliases : other names of some choices.
     """
-    marks = {"later": later or unsaid, "became_list": became_list, "unsaid": unsaid, "zero": zero}
+    marks = {
+        name: True
+        for name, given in (("later", later or unsaid), ("became_list", became_list), ("unsaid", unsaid))
+        if given
+    }
     given = {"flags": flags, "help": help, "choices": choices, "shown": shown, "aliases": aliases}
-    return field(default=default, metadata=given | {name: True for name, is_so in marks.items() if is_so})
+    return field(default=default, metadata={**given, **marks})
 
 
 def kernel_option(*choices: str, later: bool = False) -> Any:
@@ -92,8 +95,7 @@ def epsilon_option() -> Any:
         f"The epsilon of a loss of values, in their units: one value, a list or a range, as of {opt.cost}; "
         "cross-validation chooses from several."
     )
-    shown = "a tenth of the deviation of the values"
-    return option((), "-p", "--epsilon", help=text, shown=shown, unsaid=True, zero=True)
+    return option((), "-p", "--epsilon", help=text, shown="a tenth of the deviation of the values", unsaid=True)
 
 
 def trend_option(*choices: str) -> Any:

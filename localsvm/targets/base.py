@@ -42,7 +42,7 @@ class ValueRange:
         return self.deviation if self.usual_deviation is None else self.usual_deviation
 
     def as_dict(self) -> dict[str, float]:
-        """As JSON has it: the usual moments are missing where there are none."""
+        """The range as JSON has it, without usual moments where there are none."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -478,18 +478,10 @@ def _first_text(source: TableSource, column: str) -> str:
     for table in source.blocks():
         texts = table.levels[column].texts() if column in table.levels else []
         for row, text in enumerate(texts, start=first + 1):
-            if text and not _is_number(text):
+            if text and not NUMBER.fullmatch(text):
                 return f" ({text[:SHOWN_TEXT]!r} in row {row:,})"
         first += table.rows
     return " (numbers that are stored as text)"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def labels_of(source: Dataset | TrainingTable) -> NDArray[np.float64]:

@@ -74,9 +74,8 @@ class DualSystem(ValueSystem):
 
     def _path(self, job: Job, start: DualSolution | None, unit: Floats | None, tolerance: float) -> list[DualSolution]:
         """The solutions along the costs of a job, to whose first one others may lead."""
-        ramp = _ramp(float(job.costs[0])) if start is None else ()
-        if len(ramp):
-            start = self._along(job, np.asarray(ramp), None, unit, tolerance)[-1]
+        if start is None and len(ramp := _ramp(float(job.costs[0]))):
+            start = self._along(job, ramp, None, unit, tolerance)[-1]
         return self._along(job, job.costs, start, unit, tolerance)
 
     def _along(
