@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strangers import Damage, attributes, damaged
 from strangers import replace as replaced
-from value_cells import noisy
+from value_cells import cell_of_values, noisy, range_of
 
+from localsvm import LocalSVR
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
@@ -35,11 +36,13 @@ from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
+from localsvm.selection.cross_validation import CellPath, CellSelection
+from localsvm.selection.search import Search
 from localsvm.targets.base import ValueRange
 from localsvm.targets.conformal import LEVELS, Coverage, label_sets
 from localsvm.targets.loss_names import ABSOLUTE, HUBER, LEAST_SQUARES, QUANTILE
 from localsvm.targets.losses import Loss
-from localsvm.targets.regression import Regression
+from localsvm.targets.regression import Regression, regression_of
 
 GRID: dict[str, Any] = {"gamma": (0.1, 0.5, 2.0), "cost": (0.3, 3.0, 30.0)}
 VALUES = TrainingConfig(KernelSVM(loss=LEAST_SQUARES, **GRID), metric="none", coverage=0.9)
@@ -146,11 +149,14 @@ numbers = st.integers(-1280, 1280).map(lambda k: k / 64)  # which are added with
 def test_a_value_is_in_the_interval_if_its_score_is_within_the_margin(
     decisions: tuple[float, float, float], y: float, margin: float
 ) -> None:
-    """Ends that cross change places; an interval that would end before it begins is its middle."""
-    target = Regression(ENDS, ValueRange(40.0, 5.0, 25.0, 60.0), interval=True)
+    """Ends that cross change places; an interval that would end before it begins is its middle.
+
+    They may lie beyond the range of the training values, here by as much as it is wide.
+    """
+    target = Regression(ENDS, ValueRange(40.0, 5.0, 35.0, 45.0, lowest=25.0, highest=55.0), interval=True)
     values, truth = np.asarray([decisions]), np.asarray([y])
     ((low, high),) = target.intervals(values, margin)
-    ends = sorted(min(60.0, max(25.0, 40.0 + 5.0 * value)) for value in decisions[1:])
+    ends = sorted(min(55.0, max(25.0, 40.0 + 5.0 * value)) for value in decisions[1:])
     inside = ends[0] - margin <= y <= ends[1] + margin
     assert (target.outside(values, truth)[0] <= margin) == inside
     if ends[0] - margin <= ends[1] + margin:
@@ -158,7 +164,7 @@ def test_a_value_is_in_the_interval_if_its_score_is_within_the_margin(
     else:
         assert low == high == (ends[0] + ends[1]) / 2.0
     np.testing.assert_array_equal(target.intervals(values, margin, 0.5), [[(3 * low + high) / 4, (low + 3 * high) / 4]])
-    assert target.decide(values).shape == (1,)
+    assert target.decide(values) == [min(45.0, max(35.0, 40.0 + 5.0 * decisions[0]))]
 
 
 # runs of values
@@ -183,6 +189,70 @@ def test_as_many_fresh_rows_are_covered_as_was_promised_and_noise_makes_interval
         assert width[X[:, 1] > 0.1].mean() > 2.0 * width[X[:, 1] < -0.1].mean()  # the noise is four times as large
         shares = [covered(model, level)[0] for level in (0.5, 0.7, 0.8, 0.95, 0.99)]
     assert shares == sorted(shares) and shares[0] < 0.6 and shares[-1] > 0.97
+
+
+def test_what_a_fold_scores_is_of_the_points_that_the_other_folds_chose() -> None:
+    """By hand: for each end and fold, the point of the smallest loss of the rows that the fold does not hold out."""
+    X, y = noisy(40, 0)
+    cell = cell_of_values(X, y, losses=ENDS)
+    training = replace(range_of(y), lowest=0.0, highest=100.0)  # nothing is clipped
+    cell = replace(cell, target=Regression(ENDS, training, interval=True))
+    method = KernelSVM(loss=LEAST_SQUARES, tolerance=1e-6, **GRID)
+    selection = CellSelection(method, cell, method.grid(cell, float(len(y)), cell.n_folds))
+    losses, values = np.empty((2, cell.n_folds, 3, 3)), np.empty((3, 3, 2, len(y)))
+    for setting in range(3):
+        path = CellPath(selection, setting, 3)
+        path.advance(0, 3)
+        for cost in range(3):
+            kept = [path.keep(cost, 1 + end).values for end in (0, 1)]
+            values[cost, setting] = np.concatenate([each for each in kept if each is not None])
+    for end, fold in np.ndindex(2, cell.n_folds):
+        decided, others = values[:, :, end] * training.unit + training.centre, cell.folds != fold
+        losses[end, fold] = ENDS[1 + end](cell.y - decided)[:, :, others].mean(axis=2)
+    scores = selection.score(range(3), Search("full"))
+    crossed = [(pick.best.cost, pick.best.setting) for pick in scores.picks[3:]]
+    assert crossed == [np.unravel_index(each.argmin(), (3, 3)) for each in losses.reshape(-1, 3, 3)]
+    assert len(set(crossed[: cell.n_folds])) > 1 < len(set(crossed[cell.n_folds :])), "else nothing is to be seen"
+    sharp = [pick.kept.values for pick in selection.sharpened(scores).chosen if pick.kept is not None]
+    for (end, fold), best in zip(np.ndindex(2, cell.n_folds), crossed, strict=True):
+        rows, of_end = cell.held_out(fold), sharp[1 + end]
+        assert of_end is not None
+        np.testing.assert_allclose(of_end[0, rows], values[best][end, rows], atol=2e-3)
+
+
+def test_few_rows_keep_their_promise_too() -> None:
+    """The share of fresh rows that are covered, in the mean over draws; a line has values beyond those of training."""
+    rng, shares = np.random.default_rng(0), []
+
+    def line(n: int) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.standard_normal((n, 2))
+        return X, 2.0 * X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(n)
+
+    X, y = line(FRESH)
+    for _ in range(30):
+        low, high = LocalSVR(metric="none", coverage=0.9).fit(*line(25)).predict_interval(X).T
+        shares.append(np.mean((low <= y) & (y <= high)))
+    assert 0.87 <= np.mean(shares) <= 0.95
+
+
+@pytest.mark.parametrize(
+    ("y", "ends"),
+    [
+        ([1.0, 2.0, 4.0, 5.0], (-3.0, 9.0)),
+        ([1.0, 1.0, 4.0, 5.0], (1.0, 9.0)),
+        ([1.0, 2.0, 5.0, 5.0], (-3.0, 5.0)),
+    ],
+)
+@pytest.mark.parametrize("coverage", [0.9, None])
+def test_a_value_that_several_rows_have_bounds_intervals(
+    y: list[float], ends: tuple[float, float], coverage: float | None, tmp_path: Path
+) -> None:
+    data = Dataset(noisy(100, 0)[0], np.asarray([*y, *np.random.default_rng(0).uniform(2.1, 3.9, 96)]))
+    train(data, replace(VALUES, coverage=coverage), tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        training = regression_of(model.target).training
+    assert training.ends == (ends if coverage else (1.0, 5.0))
+    assert ("lowest" in training.as_dict()) == (coverage is not None)
 
 
 @pytest.mark.parametrize(
@@ -520,13 +590,6 @@ def test_rows_too_few_for_a_share_are_refused_before_training(tmp_path: Path, mo
     assert not (tmp_path / "m.h5").exists()
 
 
-@pytest.mark.parametrize(("rows", "told"), [(199, True), (200, False)])
-def test_a_note_says_where_few_rows_make_a_margin(rows: int, told: bool, tmp_path: Path) -> None:
-    write(tmp_path / "few", *noisy(rows, 0))
-    done = invoke("train", *SQUARES, *ONE, "--coverage", ".9", tmp_path / "few", tmp_path / "m.h5")
-    assert (f"{rows} held-out rows make the margin of the intervals" in done.stderr) == told
-
-
 # the file
 
 
@@ -592,6 +655,26 @@ def test_a_factor_makes_intervals_narrower_and_is_no_other_than_one(bases: dict[
     for numbers in ((1.5,), (-0.5,), (math.nan,), (0.5, 0.5), ()):
         with pytest.raises(ModelError, match="/coverage/shrink"):
             with_factor(*numbers)
+
+
+def test_ends_of_intervals_lie_where_the_file_says_and_not_inside_the_values(
+    bases: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.h5"
+
+    def with_ends(**ends: float) -> np.ndarray:
+        def change(file: h5py.File) -> None:
+            config = json.loads(file.attrs["config"])
+            config["values"] |= ends
+            file.attrs["config"] = np.bytes_(json.dumps(config))
+
+        Damage("/@config", "", change).make(bases["values"], path)
+        return answers(path, "values")
+
+    np.testing.assert_array_equal(with_ends(lowest=-1e6), answers(bases["values"], "values"))
+    for ends in ({"lowest": 1e6}, {"highest": -1e6}):
+        with pytest.raises(ModelError, match="the option values is no range"):
+            with_ends(**ends)
 
 
 def test_a_group_that_no_option_asks_for_is_refused(bases: dict[str, Path], tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ from localsvm.targets.novelty import Novelty, state_of, thresholds_of
 from localsvm.targets.probabilities import Calibration
 from localsvm.threads import Threads
 
-FEW_SCORES = 200  # of held-out rows; fewer are flattered by the choice of the parameters
 SHOWN = 5  # classes in a note
 OPTIONS = {
     "class_weights": "-w",
@@ -175,7 +174,7 @@ class Learned(NamedTuple):
 def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock, observer: Observer) -> Learned:
     return Learned(
         _calibrated(prepared, trained, journal, clock),
-        _covered(prepared, trained, journal, observer),
+        _covered(prepared, trained, journal),
         _detected(prepared, trained, journal),
         _thresholds(prepared, trained, journal, observer),
     )
@@ -191,16 +190,13 @@ def _calibrated(prepared: PreparedRun, trained: Trained, journal: Journal, clock
         return calibrate(classes_of(prepared.target), trained.held(journal))
 
 
-def _covered(prepared: PreparedRun, trained: Trained, journal: Journal, observer: Observer) -> Coverage | None:
+def _covered(prepared: PreparedRun, trained: Trained, journal: Journal) -> Coverage | None:
     """Margins that make answers cover the truth; None where no coverage is asked for."""
     if prepared.config.coverage is None:
         return None
     scores, weight = outside(prepared.target, trained.held(journal))
     repeats = len(prepared.cells.names_by_repeat(trained.names))
     known = Coverage.of(scores, prepared.config.coverage, weight / repeats)
-    if prepared.config.of_values and (rows := len(scores) // repeats) < FEW_SCORES:
-        what = f"{rows:,} held-out rows make the margin of the intervals"
-        observer.note(f"{what}; with fewer than {FEW_SCORES}, they may cover several per cent less than is promised")
     guided = [report for report in trained.reports if report.gains]
     if not guided:
         return known

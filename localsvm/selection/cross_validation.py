@@ -3,7 +3,8 @@
 For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
 The point of the smallest held-out loss is chosen, or one for each problem (Target.choices); ties go to the smaller tie
 of the target (for classes the hinge loss), then to the smaller cost, then to the earlier setting. See
-docs/selection.md.
+docs/selection.md. Of the ends of intervals a point is chosen once more for each fold, by the rows of the others: what
+chose a point does not judge it then.
 """
 
 from __future__ import annotations
@@ -73,18 +74,21 @@ class Scores:
         rows that the combined decision gets wrong, or 1 - TPR x TNR), nan where a point was not scored.
     best : the best point, and `kept` what stays of it; None where only the scores were kept (see `complete`).
     others : the same of further choices, where there are several.
+    crossed : how many of these, the last ones, are of folds (Target.crossed), and do not make the model.
     """
 
     loss: Floats
     best: Point = NOTHING
     kept: Kept | None = field(default_factory=lambda: Kept([], None))
     others: list[Pick] = field(default_factory=list)
+    crossed: int = 0
 
     @classmethod
-    def of(cls, grid: Grid, choices: int = 1) -> Scores:
+    def of(cls, grid: Grid, choices: int = 1, crossed: int = 0) -> Scores:
         """Scores of a grid of which nothing is scored yet."""
         loss = np.full((len(grid.settings), grid.n_costs), np.nan)
-        return cls(loss, others=[Pick(NOTHING, Kept([], None)) for _ in range(choices - 1)])
+        others = [Pick(NOTHING, Kept([], None)) for _ in range(choices + crossed - 1)]
+        return cls(loss, others=others, crossed=crossed)
 
     @property
     def picks(self) -> list[Pick]:
@@ -92,9 +96,14 @@ class Scores:
         return [Pick(self.best, self.kept), *self.others]
 
     @property
+    def chosen(self) -> list[Pick]:
+        """The best points that make the model."""
+        return self.picks[: len(self.others) + 1 - self.crossed]
+
+    @property
     def bests(self) -> list[int]:
-        """The setting of the best point of each choice."""
-        return [pick.best.setting for pick in self.picks]
+        """The setting of each best point that makes the model."""
+        return [pick.best.setting for pick in self.chosen]
 
     def picked(self, picks: Sequence[Pick]) -> Scores:
         """The scores with other best points."""
@@ -109,7 +118,7 @@ class Scores:
         """Scores of both, which have no setting in common; the order of merging does not matter."""
         pairs = zip(self.picks, other.picks, strict=True)
         loss = np.where(np.isnan(self.loss), other.loss, self.loss)
-        return Scores(loss).picked([a if a.best <= b.best else b for a, b in pairs])
+        return replace(self, loss=loss).picked([a if a.best <= b.best else b for a, b in pairs])
 
 
 class Path(Protocol):
@@ -128,17 +137,18 @@ class Path(Protocol):
 
 
 def score(
-    grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path], choices: int = 1
-) -> Scores:
+    grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path], choices: int = 1,
+    crossed: int = 0,
+) -> Scores:  # fmt: skip
     """Score some settings of a grid, each along the costs until the search ends it.
 
     Parameters
     ----------
     settings : their indices in grid.settings.
     path_at : makes the path of the setting with this index.
-    choices : how many points are chosen.
+    choices, crossed : how many points are chosen, and how many more for folds.
     """
-    scores = Scores.of(grid, choices)
+    scores = Scores.of(grid, choices, crossed)
     picks = scores.picks
     for i in settings:
         path = None  # the one before goes first: two do not fit into the memory that a worker is given
@@ -153,7 +163,7 @@ def score(
                             f"({opt.cost})"
                         )
                     loss[c] = held_out_loss
-                    pairs = path.of_choices(c) if choices > 1 else [(held_out_loss, tie)]
+                    pairs = path.of_choices(c) if len(picks) > 1 else [(held_out_loss, tie)]
                     for k, (own, own_tie) in enumerate(pairs):
                         if (point := Point(own, own_tie, c, i)) < picks[k].best:
                             picks[k] = Pick(point, path.keep(c, k))
@@ -166,6 +176,7 @@ def search_grid(
     score_one: Callable[[Search, int], Scores],
     known: Mapping[int, Scores] | None = None,
     choices: int = 1,
+    crossed: int = 0,
 ) -> Generator[Scores, None, Scores]:
     """Run all rounds of the search, setting by setting.
 
@@ -174,13 +185,13 @@ def search_grid(
     score_one : scores the setting of this index; the search knows the rounds before.
     known : scores of settings that were scored before, by index. They are taken when the search comes to them: it must
         go the way that it would have gone without them.
-    choices : how many points are chosen.
+    choices, crossed : how many points are chosen, and how many more for folds.
 
     Yields
     ------
     The scores of each setting that was not known, without what is kept; returns those of all together.
     """
-    scores, known = Scores.of(grid, choices), known or {}
+    scores, known = Scores.of(grid, choices, crossed), known or {}
     while settings := search.next_settings(scores.loss, grid.ordered, scores.bests):
         search = search.after(scores.loss)
         for i in settings:
@@ -207,12 +218,17 @@ class CellSelection:
     """Chooses a point of one cell's grid by cross-validation, and fits the cell there.
 
     What the settings of the grid share is prepared once, however many rounds there are.
+
+    Attributes
+    ----------
+    choices : how many points are chosen, and how many more for folds; see `Scores`.
     """
 
     def __init__(self, method: Method, cell: Cell, grid: Grid) -> None:
         self.method, self.cell, self.grid = method, cell, grid
         self._prepared: dict[tuple[int, int], Prepared] = {}
         self._voted: list[Fit] | None = None
+        self.choices = cell.target.choices, cell.target.crossed(cell.n_folds)
 
     def search(self, search: Search) -> Scores:
         """Cross-validate the grid: all rounds of the search."""
@@ -231,7 +247,7 @@ class CellSelection:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         found = part.search(replace(part.guided(search, further=True), short=False))
-        begin = Begin(found.best.setting, found.best.cost, tuple(pick.best.loss for pick in found.picks))
+        begin = Begin(found.best.setting, found.best.cost, tuple(pick.best.loss for pick in found.chosen))
         return replace(search, begin=begin, short=self.cell.target.choices == 1)
 
     def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
@@ -244,14 +260,14 @@ class CellSelection:
         if search.begin is None or not step:
             return ()
         power = math.log(folds / (folds - 1)) / math.log(step)
-        losses = zip((pick.best.loss for pick in scores.picks), search.begin.losses, strict=True)
+        losses = zip((pick.best.loss for pick in scores.chosen), search.begin.losses, strict=True)
         return tuple(min(1.0, of_all / of_part) ** power if of_part > 0.0 else 1.0 for of_all, of_part in losses)
 
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
         """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""
         n_settings = len(self.grid.settings)
         score_one = partial(self._score_one, n_settings)
-        return search_grid(self.grid, search, score_one, known, self.cell.target.choices)
+        return search_grid(self.grid, search, score_one, known, *self.choices)
 
     def score(self, settings: Sequence[int], search: Search) -> Scores:
         """Cross-validate some settings of the grid."""
@@ -276,9 +292,11 @@ class CellSelection:
 
         Rough solutions decide as exact ones do, but their values may be larger: at a small gamma, a float32 gradient
         that began at large values keeps their rounding. Probabilities made of them would be too sure of themselves.
+        Those of the ends of intervals are of the points that the other folds chose.
         """
-        cell, picks = self.cell, scores.picks
-        fits = self._fits(scores, "vote")
+        cell, picks = self.cell, scores.chosen
+        fits = [*self._crossed(scores), *self._fits(scores, "vote")]
+        fits = list({(fit.job.problem, fit.job.fold): fit for fit in reversed(fits)}.values())
         values = np.concatenate([pick.kept.values for pick in picks if pick.kept and pick.kept.values is not None])
         for fold in range(cell.n_folds):
             mine, rows = [fit for fit in fits if fit.job.fold == fold and fit.solution is not None], cell.held_out(fold)
@@ -291,7 +309,8 @@ class CellSelection:
                 values[every, rows] = exact[:, every].T
         parts = np.split(values, len(picks))
         pairs = zip(picks, parts, strict=True)
-        return scores.picked([p._replace(kept=p.kept and p.kept._replace(values=part)) for p, part in pairs])
+        sharp = [p._replace(kept=p.kept and p.kept._replace(values=part)) for p, part in pairs]
+        return scores.picked([*sharp, *scores.picks[len(sharp) :]])
 
     def fit(self, scores: Scores | None, select: str) -> Fitted:
         """The model of the best point.
@@ -308,25 +327,42 @@ class CellSelection:
         if select == "vote" and scores is not None and self._voted is not None:
             return self._voted
         vote = select == "vote" and scores is not None
-        every, choices = self.jobs(range(self.cell.n_folds) if vote else [WHOLE]), self.cell.target.choices
-        fits: list[Fit | None] = [None] * len(every)
-        for k, (point, kept) in enumerate(
-            scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)] * choices
-        ):
-            cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
-            purpose = Purpose(cost, final=True, single=scores is None)
-            jobs = [job.at(point.cost, point.cost + 1) for job in every]
-            known = kept.starts if kept else None
-            chosen = [i for i, job in enumerate(jobs) if choices == 1 or job.problem == k]
-            for view, places in self.views(jobs, chosen).items():
-                system = self.system(view, point.setting, purpose, 1)
-                starts = [known[i] if vote and known else self._whole_start(system, known, i) for i in places]
-                mine = [jobs[i] for i in places]
-                for i, job, solution in zip(places, mine, system.final(mine, starts), strict=True):
-                    fits[i] = Fit(system, job, solution)
-        found = [fit for fit in fits if fit is not None]
+        jobs, choices = self.fold_jobs if vote else self.jobs([WHOLE]), self.cell.target.choices
+        fits: dict[int, Fit] = {}
+        for k, pick in enumerate(scores.chosen if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)] * choices):
+            mine = [i for i, job in enumerate(jobs) if choices == 1 or job.problem == k]
+            fits |= self._solved(jobs, mine, pick, single=scores is None)
+        found = [fits[i] for i in sorted(fits)]
         self._voted = found if vote else None
         return found
+
+    def _crossed(self, scores: Scores) -> list[Fit]:
+        """Solutions without a fold, at the points that the other folds chose, where these are not the best ones."""
+        chosen, jobs = scores.chosen, self.fold_jobs
+        fits: dict[int, Fit] = {}
+        # jobs and further choices are in the same order, and those of the ends of intervals come last
+        for i, pick in zip(range(len(jobs) - scores.crossed, len(jobs)), scores.picks[len(chosen) :], strict=True):
+            if pick.best[2:] != chosen[jobs[i].problem].best[2:]:
+                fits |= self._solved(jobs, [i], pick)
+        return list(fits.values())
+
+    def _solved(self, jobs: list[Job], mine: Sequence[int], pick: Pick, single: bool = False) -> dict[int, Fit]:
+        """Solutions at a point of some of the jobs, by their places, which begin from what is kept of it.
+
+        single : whether there was no cross-validation.
+        """
+        point, known = pick.best, pick.kept.starts if pick.kept else None
+        cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
+        purpose = Purpose(cost, final=True, single=single)
+        at_point: list[Job] = [job.at(point.cost, point.cost + 1) for job in jobs]
+        fits: dict[int, Fit] = {}
+        for view, places in self.views(at_point, mine).items():
+            system, some = self.system(view, point.setting, purpose, 1), [at_point[i] for i in places]
+            of_folds = bool(known) and some[0].fold != WHOLE
+            starts = [known[i] if known and of_folds else self._whole_start(system, known, i) for i in places]
+            solutions = system.final(some, starts)
+            fits |= {i: Fit(system, at_point[i], each) for i, each in zip(places, solutions, strict=True)}
+        return fits
 
     def jobs(self, folds: Sequence[int]) -> list[Job]:
         """All problems without each of some folds, problem by problem, for all costs."""
@@ -359,7 +395,7 @@ class CellSelection:
         return self._prepared[view].at(self.grid.setting(setting), purpose)
 
     def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
-        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings), self.cell.target.choices)
+        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings), *self.choices)
 
     def _score_one(self, n_settings: int, search: Search, setting: int) -> Scores:
         return self._score([setting], search, n_settings)
@@ -406,16 +442,29 @@ class CellPath:
 
     def of_choices(self, cost: int) -> list[tuple[float, float]]:
         """(loss, tie) of each choice at a point."""
-        return self._tally.of_choices(cost - self._first)
+        c, cell = cost - self._first, self._selection.cell
+        whole, first = self._tally.of_choices(c), cell.target.answers
+        if first == cell.target.n_problems:
+            return whole
+        others = []
+        for fold in range(cell.n_folds):
+            rows = cell.folds != fold
+            tally = Tally(cell.target)
+            tally.add(self._values[c : c + 1, :, rows], cell.y[rows], cell.Y[rows], cell.weight[rows])
+            others.append(tally.of_choices(0)[first:])
+        return [*whole, *(pairs for end in zip(*others, strict=True) for pairs in end)]
 
     def keep(self, cost: int, choice: int) -> Kept:
-        """A start of each job of a choice, its held-out values, and what is wrong of them."""
-        c, several = cost - self._first, self._selection.cell.target.choices > 1
-        starts: list[Start] = [None] * len(self._solutions)
+        """A start of each job of a choice, its held-out values, and what is wrong of them; of a fold starts alone."""
+        c, (choices, crossed), n = cost - self._first, self._selection.choices, len(self._jobs)
+        several, of_fold = choices > 1, n - crossed + choice - choices  # the place of a fold's only job
+        starts: list[Start] = [None] * n
         for system, places in self._systems:
             for i in places:
-                if not several or self._jobs[i].problem == choice:
+                if i == of_fold if choice >= choices else not several or self._jobs[i].problem == choice:
                     starts[i] = system.start(self._solutions[i][c])
+        if choice >= choices:
+            return Kept(starts, None)
         part = slice(choice, choice + 1) if several else slice(None)
         return Kept(starts, self._values[c][part].copy(), self._tally.wrong(c)[part])
 

@@ -22,6 +22,7 @@ class ValueRange:
     low, high : the least and the largest one.
     usual_mean, usual_deviation : both without what a few values far from all others add, where losses of values do not
         count that and it is much; None elsewhere. See `losses.usual_moments`.
+    lowest, highest : between which the ends of intervals lie; None for low and high, or without intervals.
     """
 
     mean: float
@@ -30,6 +31,8 @@ class ValueRange:
     high: float
     usual_mean: float | None = None
     usual_deviation: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
 
     @property
     def centre(self) -> float:
@@ -41,8 +44,13 @@ class ValueRange:
         """What values are divided by."""
         return self.deviation if self.usual_deviation is None else self.usual_deviation
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Numbers between which the ends of intervals lie."""
+        return self.low if self.lowest is None else self.lowest, self.high if self.highest is None else self.highest
+
     def as_dict(self) -> dict[str, float]:
-        """The range as JSON has it, without usual moments where there are none."""
+        """The range as JSON has it, without what is None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -95,6 +103,10 @@ class Target(ABC):
     def choices(self) -> int:
         """Number of points of a grid that are chosen: 1 for all problems together, or one for each of them."""
         return 1
+
+    def crossed(self, folds: int) -> int:
+        """Number of further choices: of each problem that makes intervals, one for each fold by the others' rows."""
+        return (self.n_problems - self.answers) * folds if folds > 1 else 0
 
     @property
     def leaves_out(self) -> bool:
@@ -217,7 +229,7 @@ class Target(ABC):
         """
 
     def bounded(self, values: Values) -> Values:
-        """Decision values as they count where several are averaged: for classes clipped to [-1, 1]."""
+        """Decision values (..., problems) as they count where several are averaged: for classes clipped to [-1, 1]."""
         return np.clip(values, -1.0, 1.0)
 
     def shown(self, values: Values) -> Values:

@@ -16,6 +16,7 @@ from localsvm.targets.losses import Loss
 
 MSE, MAE, PINBALL, R2 = "mse", "mae", "pinball", "r2"
 SCORES = (MSE, MAE, PINBALL, R2)
+Problem = int | slice | NDArray[np.intp]  # the number of one, or which of them the last axis has
 STRATA = 20  # parts of about equally many rows, by their values, whose rows are dealt out to folds evenly
 
 
@@ -25,7 +26,8 @@ class Regression(Target):
 
     Problems learn (y - centre) / unit of the values y. Their answers are clipped to the range of the training
     values, which never raises a loss of ours (Steinwart, Hush and Scovel, JMLR 2011). Several answers are sorted, so
-    that quantiles do not cross, which never raises the sum of their losses.
+    that quantiles do not cross, which never raises the sum of their losses. The ends of an interval may lie beyond the
+    range (ValueRange.ends).
 
     Attributes
     ----------
@@ -94,7 +96,7 @@ class Regression(Target):
         """Weighted loss of each problem, by the score, in units of the values; the tie is always 0."""
         out = np.empty((len(values), self.n_problems))
         for p, loss in enumerate(self.losses):
-            for point, answers in zip(out, self._decoded(values[:, p]), strict=True):
+            for point, answers in zip(out, self._decoded(values[:, p], p), strict=True):
                 point[p] = (loss if p >= self.answers else partial(self._scored, loss))(y - answers) @ weight
         return out, np.zeros(out.shape)
 
@@ -119,21 +121,20 @@ class Regression(Target):
         return float(self.loss(wrong[None], mass)[0]) if mass.sum() else None
 
     def combine(self, values: Values, problem: NDArray[np.generic]) -> Values:
-        """A problem's only model, or the mean of its fold models' values, each clipped to the range."""
-        problem = problem.astype(np.intp)
-        out, values = np.zeros((len(values), self.n_problems)), self.bounded(values)
-        for m, p in enumerate(problem):
+        """A problem's only model, or the mean of its fold models' values, each bounded."""
+        of = problem.astype(np.intp)
+        out, values = np.zeros((len(values), self.n_problems)), self._clipped(values, of)
+        for m, p in enumerate(of):
             out[:, p] += values[:, m]
-        return out / np.maximum(np.bincount(problem, minlength=self.n_problems), 1)
+        return out / np.maximum(np.bincount(of, minlength=self.n_problems), 1)
 
     def bounded(self, values: Values) -> Values:
-        """Values clipped to the range of the training values."""
-        low, high = ((end - self.training.centre) / self.unit for end in (self.training.low, self.training.high))
-        return np.clip(values, low, high)
+        """Values clipped to the range of the training values, or for ends of intervals to a wider one."""
+        return self._clipped(values, slice(None))
 
     def decide(self, values: Values) -> Values:
         """Values (n,) in the units of training, or (n, answers) ascending where there are several."""
-        answers = self._decoded(values[:, : self.answers])
+        answers = self._decoded(values[:, : self.answers], slice(self.answers))
         return answers[:, 0] if self.answers == 1 else np.sort(answers, axis=1)
 
     def outside(self, values: Values, y: Values) -> Values:
@@ -148,7 +149,7 @@ class Regression(Target):
         return np.stack([middle - half, middle + half], axis=1)
 
     def _ends(self, values: Values) -> tuple[Values, Values]:
-        ends = np.sort(self._decoded(values[:, self.answers :]), axis=1)
+        ends = np.sort(self._decoded(values[:, self.answers :], slice(self.answers, None)), axis=1)
         return ends[:, 0], ends[:, 1]
 
     def scores(self, answers: Values, y: Values) -> Values:
@@ -178,9 +179,19 @@ class Regression(Target):
             return Loss(QUANTILE, loss.level)(r)
         return np.abs(r) if score == MAE else np.square(r)
 
-    def _decoded(self, values: Values) -> Values:
-        answers = values * self.unit + self.training.centre
-        return np.clip(answers, self.training.low, self.training.high)
+    def _decoded(self, values: Values, problem: Problem) -> Values:
+        low, high = self._range(problem)
+        return np.clip(values * self.unit + self.training.centre, low, high)
+
+    def _clipped(self, values: Values, problem: Problem) -> Values:
+        low, high = ((end - self.training.centre) / self.unit for end in self._range(problem))
+        return np.clip(values, low, high)
+
+    def _range(self, problem: Problem) -> tuple[Values, Values]:
+        """Where values of some problems, or of one, may lie, in the units of training."""
+        ends, answers = self.training.ends, np.arange(self.n_problems) < self.answers
+        low, high = np.where(answers, self.training.low, ends[0]), np.where(answers, self.training.high, ends[1])
+        return low[problem], high[problem]
 
 
 def regression_of(target: Target) -> Regression:

@@ -57,7 +57,7 @@ def averaged(
     """
     held = _Held.of(records, repeats, _sample(rows, len(repeats) * target.n_problems, config.seed), target.n_problems)
     held.weight *= class_factors(config.class_weights, held.y)
-    held.values = target.bounded(held.values)
+    held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
     halves = folds_of_groups(strata, 2, rng, held.mates)

@@ -430,7 +430,8 @@ class _Queue:
             self.whole()
             return
         for cell, unit in self._units.items():
-            self._scores[cell] = Scores.of(grid, unit.inputs.target.choices)
+            target = unit.inputs.target
+            self._scores[cell] = Scores.of(grid, target.choices, target.crossed(len(unit.fold_rows)))
             guided = unit.inputs.search.guide_step(grid, unit.last - unit.first)
             self._waiting.extend(self._threaded([replace(unit, guides=True)]) if guided else self._next(cell))
 

@@ -243,7 +243,7 @@ class WorkUnit:
     ) -> CellResult:
         cell, grid = selection.cell, selection.grid
         settings, costs = np.asarray(grid.settings, np.float64), grid.costs_for(cell.trained_on(WHOLE))
-        picks = scores.picks if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)]
+        picks = scores.chosen if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)]
         at = picks[min(len(picks), cell.target.answers) // 2].best
         cost = float(costs[at.cost])
         chosen = (*settings[at.setting].tolist(), *([] if np.isnan(cost) else [cost]))

@@ -260,7 +260,11 @@ class _Preparing:
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
         seen = found["labels"]
-        observed = found_values(seen, config.value_losses) if config.of_values else found_classes(seen)
+        observed = (
+            found_values(seen, config.value_losses, config.coverage is not None)
+            if config.of_values
+            else found_classes(seen)
+        )
         if config.of_one_kind:
             observed = Observed.of_classes(np.asarray([NORMAL]), [observed.rows])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
@@ -403,12 +407,24 @@ def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
     return Observed.of_classes(labels, [found[label][0] for label in labels.tolist()])
 
 
-def found_values(found: ValueMoments, losses: Sequence[Loss]) -> Observed:
-    """Values that are to be predicted by some losses, of what `Answers` finds."""
+def found_values(found: ValueMoments, losses: Sequence[Loss], interval: bool = False) -> Observed:
+    """Values that are to be predicted by some losses, of what `Answers` finds. interval : whether with intervals."""
     deviation = float(np.sqrt(found.squares / found.mass)) if found.mass else 0.0
     deviation = deviation if found.low < found.high else 1.0
-    usual = usual_moments(found.some, deviation, losses) or ()
-    return Observed(found.rows, values=ValueRange(found.mean, deviation, found.low, found.high, *usual))
+    usual = usual_moments(found.some, deviation, losses) or (None, None)
+    ends = _interval_ends(found) if interval else (None, None)
+    return Observed(found.rows, values=ValueRange(found.mean, deviation, found.low, found.high, *usual, *ends))
+
+
+def _interval_ends(found: ValueMoments) -> tuple[float, float]:
+    """Numbers between which the ends of intervals lie: as far beyond the values as these are apart.
+
+    A held-out row that alone has the largest value would not be like a new one if this value, its own, bounded its
+    interval. What several rows have bounds values as such, as 0 those that are counted.
+    """
+    y, apart = found.some[:, 0], found.high - found.low
+    alone = [np.count_nonzero(y == end) < 2 for end in (found.low, found.high)]
+    return found.low - apart * alone[0], found.high + apart * alone[1]
 
 
 def _ranks(sample: Drawn, chain: Chain, threads: Threads) -> Ranks | None:

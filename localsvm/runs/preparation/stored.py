@@ -40,8 +40,8 @@ from localsvm.targets.probabilities import Calibration
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
 ABOUT |= {"table": "dict", "values": "dict"}
 OPTIONAL = {"weighted", "width", "classes", "learned", "table", "values"}
-USUAL = {"usual_mean", "usual_deviation"}
-VALUES = dict.fromkeys(("mean", "deviation", "low", "high", *USUAL), "float")
+USUAL, ENDS = {"usual_mean", "usual_deviation"}, {"lowest", "highest"}
+VALUES = dict.fromkeys(("mean", "deviation", "low", "high", *USUAL, *ENDS), "float")
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
@@ -96,10 +96,11 @@ def observed_of(model: Model) -> Observed:
     """What training had found of the labels, as far as prediction needs it; Unsound for no sound range of values."""
     if "values" not in model.config:
         return Observed.of_classes(model.labels, [0] * len(model.labels))
-    check_options("/@config values", stored := model.config["values"], VALUES, USUAL)
+    check_options("/@config values", stored := model.config["values"], VALUES, USUAL | ENDS)
     known = ValueRange(**{name: float(value) for name, value in stored.items()})
     sound = np.isfinite(list(known.as_dict().values())).all() and len(USUAL & stored.keys()) != 1
-    if not (sound and 0 < known.unit <= known.deviation and known.low < known.high):
+    lowest, highest = known.ends
+    if not (sound and 0 < known.unit <= known.deviation and lowest <= known.low < known.high <= highest):
         raise Unsound("/@config: the option values is no range")
     return Observed(0, values=known)
 
