@@ -14,7 +14,7 @@ from command_line import PLAIN, invoke, usage_error
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import QuantileRegressor, Ridge
 from value_cells import cell_of_values, examples, target_of
 
 from localsvm import LocalSVC, LocalSVR, load
@@ -26,7 +26,9 @@ from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.systems import trend as trends
 from localsvm.methods.kernel.systems.trend import RIDGE, Trend
-from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES, LOSSES
+from localsvm.selection.cross_validation import CellSelection
+from localsvm.selection.search import Search
+from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES, LOSSES, QUANTILE
 from localsvm.targets.losses import Loss
 
 POINT: dict[str, Any] = {"gamma": 0.3, "cost": 10.0, "metric": "none", "scale": "none"}
@@ -180,10 +182,10 @@ def test_held_out_values_are_those_of_models_without_the_fold(loss: str) -> None
 
 
 def test_the_trend_is_settled_by_the_rows_and_kept_in_the_file(tmp_path: Path) -> None:
-    """Linear for values of up to 256 columns and kernels of distances; files of classes have no word of it."""
+    """Linear for values of up to 256 columns; files of classes have no word of it."""
     of_values = KernelSVM(loss="least-squares")
     assert of_values.seeing(256).trend == "linear" and of_values.seeing(257).trend == "constant"
-    assert KernelSVM(loss="least-squares", kernel="linear").seeing(3).trend == "constant"
+    assert KernelSVM(loss="least-squares", kernel="linear").seeing(3).trend == "linear"
     assert KernelSVM(loss="least-squares", trend="linear").seeing(1000).sloped
     assert not KernelSVM(loss="least-squares").sloped  # a file without the word is from before there was a trend
     X, y = examples(60)
@@ -218,10 +220,55 @@ def test_wide_sparse_rows_with_a_trend_count_their_columns() -> None:
     assert method.memory(size) > 8 * 30_000**2 > method.memory(replace(size, columns=20))
 
 
-def test_a_trend_of_classes_or_of_products_is_refused(tmp_path: Path) -> None:
+def test_a_trend_of_classes_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "train", *examples(60))
-    for given in ((), ("--loss", "least-squares", "-t", "linear")):
-        message = usage_error("train", *given, "--trend", "linear", tmp_path / "train", tmp_path / "m.h5")
-        assert "--trend linear is for losses of values, as --loss least-squares, and kernels of distances" in message
-    with pytest.raises(OptionError, match="distances"):
+    message = usage_error("train", "--trend", "linear", tmp_path / "train", tmp_path / "m.h5")
+    assert "--trend linear is for losses of values, as --loss least-squares; leave it out" in message
+    with pytest.raises(OptionError, match="losses of values"):
         KernelSVM(trend="linear")
+
+
+# the linear kernel
+
+
+def of_lines(n: int, seed: int, offset: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows far from 0, and values whose spread follows the first column."""
+    rng = np.random.default_rng(seed)
+    X = offset + rng.standard_normal((n, 3)).astype(np.float32)
+    return X, X @ [1.0, 2.0, -1.0] + (0.2 + np.abs(X[:, 0] - offset)) * rng.standard_normal(n)
+
+
+@pytest.mark.fast(2)
+@pytest.mark.parametrize(
+    ("kind", "trend", "offset"),
+    [("dense", "linear", 30.0), ("dense", "constant", 0.5), ("sparse", "linear", 0.5), ("sparse", "constant", 0.5)],
+)
+@pytest.mark.parametrize("loss", [LEAST_SQUARES, QUANTILE])
+def test_a_linear_kernel_has_the_line_of_scikit_learn(
+    loss: str, kind: str, trend: str, offset: float, tmp_path: Path
+) -> None:
+    """Its constant is as free as its slope: a quantile has its own, and rows far from 0 need one."""
+    X, y = of_lines(300, 0, offset)
+    line = Ridge(1e-6) if loss == LEAST_SQUARES else QuantileRegressor(quantile=0.9, alpha=0.0)
+    given = {"kernel": "linear", "cost": 1e3, "gamma": 1.0, "metric": "none", "tolerance": 1e-4, "trend": trend}
+    model = LocalSVR(loss=loss, quantile=(0.9,) if loss == QUANTILE else None, **given)
+    rows = sparse.csr_array(X) if kind == "sparse" else X
+    model.fit(rows, y).save(tmp_path / "m.h5")
+    expected = line.fit(X, y).predict(X)
+    assert_allclose(load(tmp_path / "m.h5").predict(rows), np.clip(expected, y.min(), y.max()), atol=0.06)
+    with h5py.File(tmp_path / "m.h5") as file:
+        assert (len(file["cells/coef"]) == 0) == (trend == "linear")  # a line needs no rows
+
+
+def test_held_out_values_of_a_linear_kernel_are_those_of_its_models() -> None:
+    X, y = of_lines(90, 1, 30.0)
+    cell = cell_of_values(X, y, losses=(Loss(QUANTILE, 0.8), Loss(QUANTILE, 0.2)))
+    method = KernelSVM(loss=QUANTILE, kernel="linear", quantile=(0.2, 0.8), cost=(1.0,), tolerance=1e-6, trend="linear")
+    selection = CellSelection(method, cell, method.grid(cell, float(len(y)), cell.n_folds))
+    scores = selection.search(Search("full"))
+    rough, sharp = (
+        np.concatenate([p.kept.values for p in each.picks if p.kept is not None and p.kept.values is not None])
+        for each in (scores, selection.sharpened(scores))
+    )
+    assert rough.shape == (2, 90)
+    assert_allclose(cell.target.bounded(rough.T), sharp.T, atol=0.02)

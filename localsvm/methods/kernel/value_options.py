@@ -35,10 +35,9 @@ class ValueOptions(ValueLosses, KernelMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_loss()
-        if self.trend == LINEAR and not (self.loss in LOSSES and self.kernel_of(1.0).uses_distances):
+        if self.trend == LINEAR and self.loss not in LOSSES:
             raise OptionError(
-                f"{opt.trend(LINEAR)} is for losses of values, as {opt.loss(LEAST_SQUARES)}, and kernels of distances; "
-                f"leave it out"
+                f"{opt.trend(LINEAR)} is for losses of values, as {opt.loss(LEAST_SQUARES)}; leave it out"
             )
         default = next(field.default for field in fields(self) if field.name == "offset")
         if self.loss in LOSSES and self.offset and not default:
@@ -50,8 +49,7 @@ class ValueOptions(ValueLosses, KernelMethod):
         """The method with the trend settled: linear for values, unless rows are wide; see `Method`."""
         if self.trend != AUTO or self.loss not in LOSSES:
             return self
-        linear = columns <= MOST_COLUMNS and self.kernel_of(1.0).uses_distances
-        return replace(self, trend=LINEAR if linear else CONSTANT)
+        return replace(self, trend=LINEAR if columns <= MOST_COLUMNS else CONSTANT)
 
     @property
     def sloped(self) -> bool:
@@ -85,7 +83,8 @@ class ValueOptions(ValueLosses, KernelMethod):
         step = guide_step(size.rows) if self.value_losses else 0
         part = super().memory(replace(size, rows=-(-size.rows // step))) if step else 0
         trend = trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0
-        return super().memory(size) + part + trend
+        linear = 4 * size.rows * (size.width + 1) if self.value_losses and self.kernel == "linear" else 0
+        return super().memory(size) + part + trend + linear
 
     def check(self, size: CellSize) -> None:
         """Refuse cells whose kernel matrix is not held for SMO, as it is for all losses but least squares alone."""

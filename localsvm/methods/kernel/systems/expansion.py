@@ -111,11 +111,12 @@ def sparse_support(state: State, n_features: int) -> sparse.csr_array:
 
 
 def linear_weights(state: State, n_features: int) -> NDArray[np.float64]:
-    """Weights (models, n_features) of a saved cell whose kernel is linear, without the biases."""
+    """Weights (models, n_features) of a saved cell whose kernel is linear, with slopes and without the biases."""
     support = sparse.csr_array(state["support"]) if "support" in state else sparse_support(state, n_features)
     shape = len(state["coef_ptr"]) - 1, support.shape[0]
     coef = sparse.csr_array((state["coef"], state["coef_index"], state["coef_ptr"]), shape=shape)
-    return np.asarray((coef @ support.astype(np.float64)).toarray())
+    weights = np.asarray((coef @ support.astype(np.float64)).toarray())
+    return weights + state["model_slope"] if "model_slope" in state else weights
 
 
 def expansion_pieces(dense: bool, width: Length = "features", sloped: bool = False) -> Pieces:

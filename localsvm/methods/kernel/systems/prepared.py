@@ -20,7 +20,7 @@ from localsvm.methods.kernel.systems.duals import DualSystem
 from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
 from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.methods.kernel.systems.trend import Trend
-from localsvm.methods.kernel.systems.values import ResidualsByJob
+from localsvm.methods.kernel.systems.values import LinearRows, ResidualsByJob
 from localsvm.methods.kernel.value_options import ValueOptions
 
 # where the solution of a single point has few support vectors, blocks need few kernel values: below this share in a
@@ -48,7 +48,7 @@ class PreparedKernel(Prepared):
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._whole().matrix(kernel, exact)
             losses, trend = method.losses_at(cell.target, setting), self._trend if method.sloped else None
-            given = cell, K, kernel, method.tolerance, losses, trend, self._residuals
+            given = cell, K, kernel, method.tolerance, losses, trend, self._residuals, self._linear
             return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
@@ -63,14 +63,20 @@ class PreparedKernel(Prepared):
         assert isinstance(self.method, ValueOptions)
         return Trend(self.cell, self.method.value_losses[0].robust)
 
+    @cached_property
+    def _linear(self) -> LinearRows | None:
+        """Rows whose products are the linear kernel of values; None for other kernels and for classes."""
+        of_values = isinstance(self.method, ValueOptions) and self.method.value_losses
+        return LinearRows.of(self.cell.X, self.method.sloped) if of_values and self.method.kernel == "linear" else None
+
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""
         if self._gram is None:
-            cell = self.cell
+            cell, X = self.cell, self.cell.X if self._linear is None else self._linear.X
             if self.method.by_blocks and len(cell.y) > self.method.whole_rows:
-                self._gram = BlockGram(cell.X, cell.threads, cell.scratch)
+                self._gram = BlockGram(X, cell.threads, cell.scratch)
             else:
-                self._gram = Gram(cell.X, self._scratch, self._several)
+                self._gram = Gram(X, self._scratch, self._several)
         return self._gram
 
     def _few_support_vectors(self, kernel: Kernel, cost: float) -> bool:

@@ -3,16 +3,21 @@
 A model is f(x) = c + b . x + sum_i a_i k(x, x_i). First comes the slope b of the rows that it is trained on, if there
 is a trend, then the best constant c for what is left: a mean, or a quantile. So, far from all rows, a cell goes on
 along its line. The sum is the solution of the dual problem of csrc/smo.h for y - c - b . x.
+
+A linear kernel is (x - m) . (x_i - m) + 1 here, about the mean m of the cell's rows: else no constant but c could be
+learned, and rows far from 0 would need one. The sum is a line then, which is added to the other if there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from localsvm.data.blocks.dataset import Examples, as_examples
 from localsvm.kernels import Kernel
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.base import WHOLE, System
@@ -27,6 +32,33 @@ Matrix = NDArray[Any] | KernelRows
 ResidualsByJob = dict[tuple[int, int], Residuals]  # by (problem, fold): no parameter of the grid is of influence
 
 
+class LinearRows(NamedTuple):
+    """The rows of a cell whose products are the linear kernel.
+
+    X : (n, d + 1), the rows about the centre, and ones.
+    centre : (d,); 0 for sparse rows, and where models have no slope, which takes up what a centre changes.
+    """
+
+    X: Examples
+    centre: Floats
+
+    @classmethod
+    def of(cls, X: Examples, sloped: bool) -> Self:
+        """Those of a cell. sloped : whether models have a slope."""
+        n, d = X.shape
+        if not isinstance(X, np.ndarray):
+            places = X.indices.astype(X.indptr.dtype)  # as scipy wants them
+            rows = sparse.csr_array((X.data, places, X.indptr), shape=X.shape)
+            return cls(as_examples(sparse.hstack([rows, np.ones((n, 1), np.float32)], format="csr")), np.zeros(d))
+        centre = X.mean(axis=0, dtype=np.float64).astype(np.float32) if sloped else np.zeros(d, np.float32)
+        return cls(np.column_stack([X - centre, np.ones(n, np.float32)]), centre.astype(np.float64))
+
+    def line(self, a: Floats) -> tuple[Floats, float]:
+        """Slope (d,) and constant of the sum of coefficients a (n,)."""
+        slope = a @ self.X if not isinstance(self.X, np.ndarray) else np.einsum("i,ij->j", a, self.X)
+        return slope[:-1], float(slope[-1] - slope[:-1] @ self.centre)
+
+
 class ValueSystem(System):
     """Every problem of a cell over one kernel.
 
@@ -37,14 +69,16 @@ class ValueSystem(System):
     losses : of the problems, in units of their values.
     trend : None for models without a slope.
     residuals : what the jobs have to learn, shared by the systems of a cell; filled as it is needed.
+    linear : rows of a linear kernel; None for others.
     """
 
     def __init__(
         self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss],
-        trend: Trend | None = None, residuals: ResidualsByJob | None = None,
+        trend: Trend | None = None, residuals: ResidualsByJob | None = None, linear: LinearRows | None = None,
     ) -> None:  # fmt: skip
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
         self.losses, self.trend, self._residuals = losses, trend, {} if residuals is None else residuals
+        self._linear = linear
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
         """Fill in the values."""
@@ -73,5 +107,10 @@ class ValueSystem(System):
             return None
         total, keep = cost * float(rows.weight.sum()), np.flatnonzero(a)
         gap = report.gap / total if total else 0.0
-        report.bias = rows.constant
-        return KernelModel(job.problem, job.fold, self.kernel, cost, gap, report, keep, a[keep], rows.slope)
+        report.bias, slope = rows.constant, rows.slope
+        if self._linear is not None:
+            of_sum, constant = self._linear.line(a)
+            report.bias += constant
+            if slope is not None:
+                slope, keep = slope + of_sum, keep[:0]
+        return KernelModel(job.problem, job.fold, self.kernel, cost, gap, report, keep, a[keep], slope)
