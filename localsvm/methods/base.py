@@ -94,11 +94,8 @@ class System(ABC):
 
     @abstractmethod
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Solution]], out: NDArray[np.float64]) -> None:
-        """Fill in the decision values of the rows that each job's fold holds out.
+        """Fill in the decision values of the rows that each job's fold holds out, by what `solve` was given and gave.
 
-        Parameters
-        ----------
-        jobs, solutions : as `solve` was given and gave them.
         out : (costs, values, n) float64, see Target.n_values; only places of the jobs and held-out rows are written.
         """
 
@@ -224,6 +221,11 @@ class Method(ABC):
         return False
 
     @property
+    def through_origin(self) -> bool:
+        """True where every decision function is 0 at the origin, and an option would add a constant."""
+        return False
+
+    @property
     def remedy(self) -> str:
         """Advice to the user whose models did not converge."""
         return f"scale the data ({opt.scale('std')}), bound C ({opt.cost}), or loosen the tolerance ({opt.tolerance})"
@@ -262,10 +264,8 @@ class Method(ABC):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The grid of one cell. All cells of a run, even one of a single row, have the same names and as many settings.
 
-        Parameters
-        ----------
-        cell : its rows and labels; what is made of them must not depend on held-out labels.
-        average_rows, folds : the mean size of all cells, in rows; of the run, a small cell may have fewer folds.
+        It must not depend on held-out labels. average_rows, folds : the mean size of all cells, in rows; of the run, as
+        a small cell may have fewer folds.
         """
 
     @abstractmethod

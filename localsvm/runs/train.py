@@ -84,7 +84,7 @@ def train(
         key, resources = run_key(prepared), replace(resources, threads=threads)
         if resume and not force and _is_finished(output, key[0], resources.observer):
             return None
-        _tell_rare(prepared, resources.observer)
+        _tell_beforehand(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             learned = _learned(prepared, trained, journal, clock, resources.observer)
@@ -127,8 +127,10 @@ def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
     return True
 
 
-def _tell_rare(prepared: PreparedRun, observer: Observer) -> None:
-    """Note classes of so few rows that not every fold has one."""
+def _tell_beforehand(prepared: PreparedRun, observer: Observer) -> None:
+    """Note a kernel without a constant, and classes of so few rows that not every fold has one."""
+    if prepared.config.method.through_origin:
+        observer.note(f"a decision by this kernel is 0 where all features are 0; {opt.offset} adds a constant")
     folds, rows = prepared.config.folds, prepared.observed.class_rows
     rare = sum(count < folds for count in rows)
     if rare and not prepared.config.of_one_kind:

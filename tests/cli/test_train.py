@@ -515,6 +515,23 @@ def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], no
     assert (note in invoke("train", "-j", 1, "-v", 2, *options, train_file, "-").stderr) == noted
 
 
+@pytest.mark.parametrize(
+    ("options", "noted"),
+    [
+        (("-t", "linear"), True),
+        (("-t", "polynomial", "-g", 1), True),
+        (("-t", "polynomial", "-g", 1, "--coef0", 1), False),
+        (("-t", "linear", "--offset"), False),
+        (("-t", "linear", "-m", "rbf"), False),
+        (("-t", "linear", "--loss", "least-squares"), False),
+        (("-t", "gaussian", "-g", 1), False),
+    ],
+)
+def test_a_kernel_without_a_constant_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
+    note = "note: a decision by this kernel is 0 where all features are 0; --offset adds a constant"
+    assert (note in invoke("train", "-j", 1, "-v", 2, "-C", 1, *options, train_file, "-").stderr) == noted
+
+
 def test_a_source_date_that_is_no_number_is_refused_before_training(
     train_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

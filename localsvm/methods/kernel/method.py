@@ -89,6 +89,12 @@ class KernelMethod(Method):
         return self.kernel_of(1.0).uses_distances
 
     @property
+    def through_origin(self) -> bool:
+        """True for classes by products without an offset; those of polynomials may have a constant."""
+        constant = self.offset or (self.kernel == "polynomial" and self.coef0 != 0.0)
+        return not (constant or self.shift_invariant or self.value_losses or self.novel_share is not None)
+
+    @property
     def distances(self) -> tuple[str, ...]:
         """Distance of the kernel; of `auto` both, unless gammas are given, which are of one; see `Method`."""
         if self.kernel == AUTO and not self.gamma:
