@@ -425,8 +425,7 @@ def _check_classes(observed: Observed, config: TrainingConfig, name: str) -> Non
         )
     if config.detects:
         _check_detected(observed, config)
-    parts = labels[labels != np.floor(labels)]
-    if len(labels) > MOST_FRACTIONS and len(parts) and not config.force_classes:
+    if len(parts := fractions(labels)) and not config.force_classes:
         method = "" if isinstance(config.method, ValueLosses) else f"{opt.method('svm')} "
         raise DataError(
             f"{len(labels)} different labels that are not all whole numbers, as {parts[0]:g}, are rather values than "
@@ -437,6 +436,11 @@ def _check_classes(observed: Observed, config: TrainingConfig, name: str) -> Non
         if label not in labels:
             known = ", ".join(f"{v:g}" for v in labels[:10]) + (", ..." if len(labels) > 10 else "")
             raise DataError(f"{opt.class_weights(label)}: no row has that label; the labels are {known}")
+
+
+def fractions(labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those of the labels that are no whole numbers, if there are so many labels that they are rather values."""
+    return labels[labels != np.floor(labels)] if len(labels) > MOST_FRACTIONS else labels[:0]
 
 
 def _check_detected(observed: Observed, config: TrainingConfig) -> None:

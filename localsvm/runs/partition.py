@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.engines.base import CoarseRows, Engine, Event
+from localsvm.naming import opt
 from localsvm.runs.cells.coarse import CoarseCells
-from localsvm.runs.config import TrainingConfig
+from localsvm.runs.config import TrainingConfig, fractions
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
 from localsvm.runs.preparation.prepare import CONTENT, Asked, prepare
@@ -75,6 +76,8 @@ def partition_only(
     engine = engine_of(source, config, threads, memory)
     config = config if config.repeats else replace(config, repeats=1)  # a file holds one partition
     prepared = prepare(engine, Asked(config, given=given, trains=False), threads, Clock(observer), observer)
+    if len(parts := fractions(prepared.observed.labels)):
+        observer.note(f"labels as {parts[0]:g} are taken for classes; if they are values, give {opt.loss} here, too")
     cells, rows = prepared.cells, prepared.head.rows
     assignment, weight, states = np.full(rows, -1, np.int32), np.zeros(rows), []
     sizes: list[NDArray[np.int64]] = []

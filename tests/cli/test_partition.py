@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from command_line import error, invoke
 from malformed import MALFORMED
+from value_cells import noisy
 
+from localsvm.data.writers.libsvm import write
 from localsvm.store.model import load_partition
 
 
@@ -48,6 +50,14 @@ def test_the_report(train_file: Path, tmp_path: Path) -> None:
     assert (report["schema_version"], report["command"]) == (1, "partition")
     assert report["sizes"] == load_partition(tmp_path / "cells.h5").sizes.tolist()
     assert report["spread"]["cells"] == len(report["sizes"]) and report["spread"]["largest"] == max(report["sizes"])
+
+
+@pytest.mark.parametrize(("options", "noted"), [((), True), (("--loss", "absolute"), False)])
+def test_labels_that_are_values_are_noted(options: tuple[str, ...], noted: bool, tmp_path: Path) -> None:
+    """The metric of classes is another one, and so are the cells."""
+    write(tmp_path / "train", *noisy(100, 0))
+    done = invoke("partition", "--metric", "none", *options, tmp_path / "train", tmp_path / "cells.h5")
+    assert ("are taken for classes; if they are values, give --loss here, too\n" in done.stderr) == noted
 
 
 def test_the_picture(train_file: Path, tmp_path: Path) -> None:
