@@ -220,6 +220,7 @@ def test_what_a_fold_scores_is_of_the_points_that_the_other_folds_chose() -> Non
         np.testing.assert_allclose(of_end[0, rows], values[best][end, rows], atol=2e-3)
 
 
+@pytest.mark.whole
 def test_few_rows_keep_their_promise_too() -> None:
     """The share of fresh rows that are covered, in the mean over draws; a line has values beyond those of training."""
     rng, shares = np.random.default_rng(0), []
