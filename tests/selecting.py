@@ -42,9 +42,10 @@ def cell_of(X: Any, y: np.ndarray, folds: int = 4, scheme: str = "ova") -> Cell:
 def score(
     method: Method, cell: Cell, grid: Grid, settings: Sequence[int] | None = None, search: str = "full"
 ) -> Scores:
-    """Cross-validate some settings of a grid, by default all, each along the costs until the search ends it."""
-    chosen = range(len(grid.settings)) if settings is None else settings
-    return CellSelection(method, cell, grid).score(chosen, Search(search))
+    """Cross-validate some settings of a grid, by default all, for each choice, each along the costs."""
+    chosen, n = range(len(grid.settings)) if settings is None else settings, len(grid.settings)
+    trials = [k * n + i for k in range(cell.target.choices) for i in chosen]
+    return CellSelection(method, cell, grid).score(trials, Search(search))
 
 
 def fit(method: Method, cell: Cell, grid: Grid, scores: Scores | None, select: str) -> Fitted:

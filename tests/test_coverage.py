@@ -200,16 +200,15 @@ def test_what_a_fold_scores_is_of_the_points_that_the_other_folds_chose() -> Non
     method = KernelSVM(loss=LEAST_SQUARES, tolerance=1e-6, **GRID)
     selection = CellSelection(method, cell, method.grid(cell, float(len(y)), cell.n_folds))
     losses, values = np.empty((2, cell.n_folds, 3, 3)), np.empty((3, 3, 2, len(y)))
-    for setting in range(3):
-        path = CellPath(selection, setting, 3)
+    for setting, end in np.ndindex(3, 2):
+        path = CellPath(selection, setting, 3, 1 + end)
         path.advance(0, 3)
         for cost in range(3):
-            kept = [path.keep(cost, 1 + end).values for end in (0, 1)]
-            values[cost, setting] = np.concatenate([each for each in kept if each is not None])
+            values[cost, setting, end] = path.keep(cost, 1 + end).values
     for end, fold in np.ndindex(2, cell.n_folds):
         decided, others = values[:, :, end] * training.unit + training.centre, cell.folds != fold
         losses[end, fold] = ENDS[1 + end](cell.y - decided)[:, :, others].mean(axis=2)
-    scores = selection.score(range(3), Search("full"))
+    scores = selection.search(Search("full"))
     crossed = [(pick.best.cost, pick.best.setting) for pick in scores.picks[3:]]
     assert crossed == [np.unravel_index(each.argmin(), (3, 3)) for each in losses.reshape(-1, 3, 3)]
     assert len(set(crossed[: cell.n_folds])) > 1 < len(set(crossed[cell.n_folds :])), "else nothing is to be seen"

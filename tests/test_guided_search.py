@@ -56,7 +56,7 @@ def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, mon
     assert part.guided(ADAPTIVE).begin is not None
     guided = of.guided(ADAPTIVE)
     best = part.search(replace(part.guided(ADAPTIVE), short=False)).best
-    assert guided.short and guided.begin == (best.setting, best.cost, (best.loss,))
+    assert guided.short and guided.begin == (best.setting, best.cost, best.loss)
     scores, every = of.search(guided), of.search(FULL)
     assert scores.best.loss <= 1.01 * np.nanmin(every.loss)
     assert np.isfinite(scores.loss).sum() < 0.25 * every.loss.size
@@ -69,7 +69,7 @@ def test_a_learning_curve_says_how_much_better_models_of_all_rows_are() -> None:
 
     def gains(of_all: float, of_part: float) -> tuple[float, ...]:
         found = scores.picked([Pick(Point(of_all, 0.0, 0, 0), None)])
-        return of.gains(found, Search("adaptive", Begin(0, 0, (of_part,))))
+        return of.gains(found, Search("adaptive", Begin(0, 0, of_part)))
 
     assert gains(0.5, 1.0) == pytest.approx((np.sqrt(4 / 5),))
     assert gains(2.0, 32.0) == pytest.approx(((4 / 5) ** 2,))

@@ -220,7 +220,7 @@ def test_each_level_has_the_point_and_the_model_of_a_run_of_its_own(select: str)
         assert scores.picks[p].best.loss == pytest.approx(float(np.nanmin(single.loss)))
     assert best_of(scores) == alone
     assert len(set(alone)) == 3, "else the levels might share a point"
-    assert_allclose(scores.loss, np.mean(losses, axis=0), rtol=1e-3)
+    assert_allclose(scores.table(3), np.mean(losses, axis=0), rtol=1e-3)
 
 
 def test_levels_are_chosen_whatever_order_the_settings_are_scored_in() -> None:

@@ -213,7 +213,7 @@ def searched(
 ) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """Losses of a table that an adaptive search scores, nan elsewhere, and its rounds."""
     search, known, rounds = Search("adaptive", begin, short), np.full(loss.shape, np.nan), []
-    while lines := search.next_settings(known, bests=[int(np.argmin(np.nan_to_num(known, nan=9.0).min(axis=1)))]):
+    while lines := search.next_settings(known, best=int(np.argmin(np.nan_to_num(known, nan=9.0).min(axis=1)))):
         search = search.after(known)
         rounds.append(lines)
         for g in lines:
@@ -270,7 +270,7 @@ def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, 
     loss = np.random.default_rng(seed).integers(1, 30, (10, 6)).astype(float)
     search, known = Search("adaptive", Begin(g, c), short=True), np.full(loss.shape, np.nan)
     met: dict[int, Search] = {}
-    while lines := search.next_settings(known, bests=[min((known[i, j], j, i) for i, j in scored(known))[2]]):
+    while lines := search.next_settings(known, best=min((known[i, j], j, i) for i, j in scored(known))[2]):
         search = search.after(known)
         for i in lines:
             met[i] = search
@@ -309,12 +309,11 @@ def test_a_line_that_begins_in_the_middle_goes_up_and_then_down() -> None:
     assert not costs_after([*none[1:], 0.2, 0.1, 0.2, 0.3], 9, begin)
 
 
-def test_the_best_setting_of_each_choice_gets_its_neighbours() -> None:
+def test_the_best_setting_gets_its_neighbours() -> None:
     search, loss = Search("adaptive", Begin(4, 4)), np.full((10, 3), np.nan)
     assert search.next_settings(loss) == (4,)
     loss[3:6] = 0.1
-    assert search.next_settings(loss, bests=[3, 5, 4]) == (2, 6)
-    assert search.next_settings(loss, bests=[4, 4]) == ()
+    assert [search.next_settings(loss, best=best) for best in (3, 4, 5)] == [(2,), (), (6,)]
 
 
 def test_a_full_search_scores_everything_at_once() -> None:

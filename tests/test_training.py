@@ -232,7 +232,9 @@ def test_scores_that_are_none_are_refused(
 ) -> None:
     config = TrainingConfig(KernelSVM(), metric="none")
     with monkeypatch.context() as stranger, pytest.raises(Stop):
-        stranger.setattr(scheduling, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best)})
+        stranger.setattr(
+            scheduling, "pack_scores", lambda _: {"loss": loss, "best": np.asarray(best), "crossed": np.asarray(0)}
+        )
         train(data(200), config, tmp_path / "m.h5", resources=Resources(observer=StopAfterSettings(1)))
     with pytest.raises((ModelError, RunError), match=f"{message}; give --force"):
         train(data(200), config, tmp_path / "m.h5", resume=True)

@@ -1,7 +1,8 @@
 """The cross-validation of a cell: the one loop over the points of a grid, for every method and for streaming.
 
 For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
-The point of the smallest held-out loss is chosen, or one for each problem (Target.choices); ties go to the smaller tie
+The point of the smallest held-out loss is chosen, or one for each problem by a search of its own (Target.choices): a
+setting is scored for one choice at a time, which is called a trial. Ties go to the smaller tie
 of the target (for classes the hinge loss), then to the smaller cost, then to the earlier setting. See
 docs/selection.md. Of the ends of intervals a point is chosen once more for each fold, by the rows of the others: what
 chose a point does not judge it then.
@@ -70,8 +71,9 @@ class Scores:
 
     Attributes
     ----------
-    loss : (settings, costs) float64, the held-out loss of each point (Target.loss: for classes the weighted share of
-        rows that the combined decision gets wrong, or 1 - TPR x TNR), nan where a point was not scored.
+    loss : (trials, costs) float64, the held-out loss of each point (Target.loss: for classes the weighted share of
+        rows that the combined decision gets wrong, or 1 - TPR x TNR), nan where a point was not scored. Trials are all
+        settings for the first choice, then for the next.
     best : the best point, and `kept` what stays of it; None where only the scores were kept (see `complete`).
     others : the same of further choices, where there are several.
     crossed : how many of these, the last ones, are of folds (Target.crossed), and do not make the model.
@@ -86,7 +88,7 @@ class Scores:
     @classmethod
     def of(cls, grid: Grid, choices: int = 1, crossed: int = 0) -> Scores:
         """Scores of a grid of which nothing is scored yet."""
-        loss = np.full((len(grid.settings), grid.n_costs), np.nan)
+        loss = np.full((choices * len(grid.settings), grid.n_costs), np.nan)
         others = [Pick(NOTHING, Kept([], None)) for _ in range(choices + crossed - 1)]
         return cls(loss, others=others, crossed=crossed)
 
@@ -101,9 +103,22 @@ class Scores:
         return self.picks[: len(self.others) + 1 - self.crossed]
 
     @property
-    def bests(self) -> list[int]:
-        """The setting of each best point that makes the model."""
-        return [pick.best.setting for pick in self.chosen]
+    def settings(self) -> int:
+        """Number of settings of the grid."""
+        return len(self.loss) // len(self.chosen)
+
+    @property
+    def trial(self) -> int:
+        """The first trial that was scored."""
+        return int(np.argmax(~np.isnan(self.loss).all(axis=1)))
+
+    def of_choice(self, choice: int) -> Floats:
+        """Losses (settings, costs) of a choice."""
+        return self.loss[choice * self.settings : (choice + 1) * self.settings]
+
+    def table(self, answers: int) -> Floats:
+        """Losses (settings, costs), the mean over so many choices; nan where one of them was not scored."""
+        return np.asarray(self.loss.reshape(-1, self.settings, self.loss.shape[1])[:answers].mean(axis=0))
 
     def picked(self, picks: Sequence[Pick]) -> Scores:
         """The scores with other best points."""
@@ -115,45 +130,46 @@ class Scores:
         return self.picked([pick._replace(kept=None) for pick in self.picks])
 
     def merge(self, other: Scores) -> Scores:
-        """Scores of both, which have no setting in common; the order of merging does not matter."""
+        """Scores of both, which have no trial in common; the order of merging does not matter."""
         pairs = zip(self.picks, other.picks, strict=True)
         loss = np.where(np.isnan(self.loss), other.loss, self.loss)
         return replace(self, loss=loss).picked([a if a.best <= b.best else b for a, b in pairs])
 
 
 class Path(Protocol):
-    """The solutions along the costs at one setting of a grid, found for `costs_at_once` costs at a time."""
+    """The solutions of a trial along the costs, found for `costs_at_once` costs at a time."""
 
     costs_at_once: int
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
         """Solve for the costs first .. last - 1, next to those before; (loss, tie) of each of these points."""
 
-    def of_choices(self, cost: int) -> list[tuple[float, float]]:
-        """(loss, tie) of each choice at such a point, where there are several."""
+    def of_folds(self, cost: int) -> list[tuple[int, float, float]]:
+        """The further choices that are made by such a point, and its (loss, tie) for them; see Target.crossed."""
 
     def keep(self, cost: int, choice: int) -> Kept:
         """Part that stays of a point for a choice; its cost was among the last ones advanced by."""
 
 
 def score(
-    grid: Grid, settings: Sequence[int], search: Search, path_at: Callable[[int], Path], choices: int = 1,
+    grid: Grid, trials: Sequence[int], search: Search, path_at: Callable[[int, int], Path], choices: int = 1,
     crossed: int = 0,
 ) -> Scores:  # fmt: skip
     """Score some settings of a grid, each along the costs until the search ends it.
 
     Parameters
     ----------
-    settings : their indices in grid.settings.
-    path_at : makes the path of the setting with this index.
+    trials : their numbers; see `Scores`.
+    path_at : makes the path of the setting with this index for a choice.
     choices, crossed : how many points are chosen, and how many more for folds.
     """
     scores = Scores.of(grid, choices, crossed)
     picks = scores.picks
-    for i in settings:
+    for trial in trials:
+        k, i = divmod(trial, len(grid.settings))
         path = None  # the one before goes first: two do not fit into the memory that a worker is given
-        path, loss = path_at(i), scores.loss[i]
-        while costs := search.next_costs(loss):
+        path, loss = path_at(i, k), scores.loss[trial]
+        while costs := search.of(k).next_costs(loss):
             for a in costs[:: path.costs_at_once]:
                 points = path.advance(a, min(costs.stop, a + path.costs_at_once))
                 for c, (held_out_loss, tie) in enumerate(points, start=a):
@@ -163,10 +179,9 @@ def score(
                             f"({opt.cost})"
                         )
                     loss[c] = held_out_loss
-                    pairs = path.of_choices(c) if len(picks) > 1 else [(held_out_loss, tie)]
-                    for k, (own, own_tie) in enumerate(pairs):
-                        if (point := Point(own, own_tie, c, i)) < picks[k].best:
-                            picks[k] = Pick(point, path.keep(c, k))
+                    for p, own, own_tie in [(k, held_out_loss, tie), *path.of_folds(c)]:
+                        if (point := Point(own, own_tie, c, i)) < picks[p].best:
+                            picks[p] = Pick(point, path.keep(c, p))
     return scores.picked(picks)
 
 
@@ -178,30 +193,46 @@ def search_grid(
     choices: int = 1,
     crossed: int = 0,
 ) -> Generator[Scores, None, Scores]:
-    """Run all rounds of the search, setting by setting.
+    """Run all rounds of the search, trial by trial.
 
     Parameters
     ----------
-    score_one : scores the setting of this index; the search knows the rounds before.
-    known : scores of settings that were scored before, by index. They are taken when the search comes to them: it must
+    score_one : scores the trial of this number; the search knows the rounds before.
+    known : scores of trials that were scored before, by number. They are taken when the search comes to them: it must
         go the way that it would have gone without them.
     choices, crossed : how many points are chosen, and how many more for folds.
 
     Yields
     ------
-    The scores of each setting that was not known, without what is kept; returns those of all together.
+    The scores of each trial that was not known, without what is kept; returns those of all together.
     """
     scores, known = Scores.of(grid, choices, crossed), known or {}
-    while settings := search.next_settings(scores.loss, grid.ordered, scores.bests):
-        search = search.after(scores.loss)
-        for i in settings:
-            if i in known:
-                scores = scores.merge(known[i])
+    while trials := next_trials(search, scores, grid.ordered):
+        search = after(search, scores)
+        for trial in trials:
+            if trial in known:
+                scores = scores.merge(known[trial])
                 continue
-            one = score_one(search, i)
+            one = score_one(search, trial)
             yield one.unkept
             scores = scores.merge(one)
     return scores
+
+
+def next_trials(search: Search, scores: Scores, ordered: bool) -> list[int]:
+    """The trials of the next round of the search of each choice, those of one setting together; none at the end.
+
+    ordered : see Grid.
+    """
+    n, bests = scores.settings, [pick.best.setting for pick in scores.chosen]
+    found = [(i, k) for k, b in enumerate(bests) for i in search.of(k).next_settings(scores.of_choice(k), ordered, b)]
+    return [k * n + i for i, k in sorted(found)]
+
+
+def after(search: Search, scores: Scores) -> Search:
+    """The search after rounds of these scores; see `Search.after`."""
+    parts = tuple(search.of(k).after(scores.of_choice(k)) for k in range(len(scores.chosen)))
+    return parts[0] if len(parts) == 1 else replace(search, parts=parts)
 
 
 def finish(search: Generator[Scores, None, Scores]) -> Scores:
@@ -246,9 +277,10 @@ class CellSelection:
         if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        found = part.search(replace(part.guided(search, further=True), short=False))
-        begin = Begin(found.best.setting, found.best.cost, tuple(pick.best.loss for pick in found.chosen))
-        return replace(search, begin=begin, short=self.cell.target.choices == 1)
+        found = part.search(part.guided(search, further=True).whole)
+        begins = [Begin(pick.best.setting, pick.best.cost, pick.best.loss) for pick in found.chosen]
+        parts = tuple(replace(search, begin=begin, short=True) for begin in begins)
+        return parts[0] if len(parts) == 1 else replace(search, parts=parts)
 
     def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
         """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.
@@ -257,21 +289,22 @@ class CellSelection:
         taken for a power of the number of rows. None where nothing guided the search.
         """
         step, folds = search.guide_step(self.grid, len(self.cell.y)), self.cell.n_folds
-        if search.begin is None or not step:
+        begins = [search.of(k).begin for k in range(len(scores.chosen))]
+        if not step or None in begins:
             return ()
         power = math.log(folds / (folds - 1)) / math.log(step)
-        losses = zip((pick.best.loss for pick in scores.chosen), search.begin.losses, strict=True)
+        losses = [(pick.best.loss, begin.loss) for pick, begin in zip(scores.chosen, begins, strict=True) if begin]
         return tuple(min(1.0, of_all / of_part) ** power if of_part > 0.0 else 1.0 for of_all, of_part in losses)
 
     def steps(self, search: Search, known: Mapping[int, Scores] | None = None) -> Generator[Scores, None, Scores]:
-        """Cross-validate the grid setting by setting, without those that are known; see `search_grid`."""
+        """Cross-validate the grid trial by trial, without those that are known; see `search_grid`."""
         n_settings = len(self.grid.settings)
         score_one = partial(self._score_one, n_settings)
         return search_grid(self.grid, search, score_one, known, *self.choices)
 
-    def score(self, settings: Sequence[int], search: Search) -> Scores:
-        """Cross-validate some settings of the grid."""
-        return self._score(settings, search, len(settings))
+    def score(self, trials: Sequence[int], search: Search) -> Scores:
+        """Cross-validate some trials."""
+        return self._score(trials, search, len(trials))
 
     def complete(self, scores: Scores, search: Search) -> Scores:
         """Scores with what stays of their best point, whose setting is scored again if that was not kept.
@@ -281,8 +314,10 @@ class CellSelection:
         """
         if all(pick.kept is not None for pick in scores.picks):
             return scores
-        settings = sorted({pick.best.setting for pick in scores.picks})
-        again = self.score(settings, search.before(scores.loss, settings[0]))
+        n, again = scores.settings, Scores.of(self.grid, *self.choices)
+        problems = [*range(len(scores.chosen)), *self._of_further]
+        for k, i in sorted({(k, pick.best.setting) for k, pick in zip(problems, scores.picks, strict=True)}):
+            again = again.merge(self.score([k * n + i], search.of(k).before(scores.of_choice(k), i)))
         if [pick.best for pick in again.picks] != [pick.best for pick in scores.picks]:
             raise RunError(f"the scores in the journal are not those of this data; give {opt.force} to start afresh")
         return scores.picked(again.picks)
@@ -340,9 +375,9 @@ class CellSelection:
         """Solutions without a fold, at the points that the other folds chose, where these are not the best ones."""
         chosen, jobs = scores.chosen, self.fold_jobs
         fits: dict[int, Fit] = {}
-        # jobs and further choices are in the same order, and those of the ends of intervals come last
-        for i, pick in zip(range(len(jobs) - scores.crossed, len(jobs)), scores.picks[len(chosen) :], strict=True):
-            if pick.best[2:] != chosen[jobs[i].problem].best[2:]:
+        first = len(jobs) - scores.crossed
+        for i, (problem, pick) in enumerate(zip(self._of_further, scores.picks[len(chosen) :], strict=True), first):
+            if pick.best[2:] != chosen[problem].best[2:]:
                 fits |= self._solved(jobs, [i], pick)
         return list(fits.values())
 
@@ -394,11 +429,17 @@ class CellSelection:
             self._prepared[view] = self.method.prepare(self.cell, View(*view, settings, scratch))
         return self._prepared[view].at(self.grid.setting(setting), purpose)
 
-    def _score(self, settings: Sequence[int], search: Search, n_settings: int) -> Scores:
-        return score(self.grid, settings, search, lambda i: CellPath(self, i, n_settings), *self.choices)
+    def _score(self, trials: Sequence[int], search: Search, n_settings: int) -> Scores:
+        return score(self.grid, trials, search, lambda i, k: CellPath(self, i, n_settings, k), *self.choices)
 
-    def _score_one(self, n_settings: int, search: Search, setting: int) -> Scores:
-        return self._score([setting], search, n_settings)
+    def _score_one(self, n_settings: int, search: Search, trial: int) -> Scores:
+        return self._score([trial], search, n_settings)
+
+    @property
+    def _of_further(self) -> list[int]:
+        """The problem of each further choice; jobs are in the same order, and those of the ends of intervals last."""
+        jobs = self.fold_jobs
+        return [job.problem for job in jobs[len(jobs) - self.choices[1] :]]
 
     def _costs(self, problem: int, fold: int) -> Floats:
         rows = self.cell.trained_on(fold, problem if self.grid.of_problem else ALL)
@@ -411,24 +452,27 @@ class CellSelection:
 
 
 class CellPath:
-    """The solutions of one cell's jobs along the costs, at one setting of its grid."""
+    """The solutions of one cell's jobs along the costs, at one setting of its grid; of several choices those of one."""
 
-    def __init__(self, selection: CellSelection, setting: int, n_settings: int) -> None:
+    def __init__(self, selection: CellSelection, setting: int, n_settings: int, choice: int = 0) -> None:
         self._selection, self.costs_at_once = selection, selection.method.costs_at_once
+        self._choice, self._several = choice, selection.choices[0] > 1
         purpose = Purpose(float(selection.grid.costs_for(selection.cell.trained_on(WHOLE)).max()))
         self._jobs = selection.fold_jobs
+        mine = [i for i, job in enumerate(self._jobs) if not self._several or job.problem == choice]
         self._systems = [
             (selection.system(view, setting, purpose, n_settings), places)
-            for view, places in selection.views(self._jobs).items()
+            for view, places in selection.views(self._jobs, mine).items()
         ]
         self._solutions: list[list[Solution]] = [[None]] * len(self._jobs)
         self._first = 0
 
     def advance(self, first: int, last: int) -> list[tuple[float, float]]:
-        """Solve all jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
+        """Solve the jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
         cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
         self._values = np.empty(0)  # frees those of the costs before
-        self._values = np.empty((last - first, cell.target.n_values, len(cell.y)))
+        shape = last - first, cell.target.n_values, len(cell.y)
+        self._values = np.zeros(shape) if self._several else np.empty(shape)
         self._first = first
         for system, places in self._systems:
             mine = [jobs[i] for i in places]
@@ -436,36 +480,39 @@ class CellPath:
             system.held_out(mine, solutions, self._values)
             for i, job_solutions in zip(places, solutions, strict=True):
                 self._solutions[i] = job_solutions
-        self._tally = Tally(cell.target)
-        self._tally.add(self._values, cell.y, cell.Y, cell.weight)
-        return self._tally.losses()
+        self._tally = self._tallied(slice(None), slice(None))
+        return [self._of_choice(self._tally, c) for c in range(last - first)] if self._several else self._tally.losses()
 
-    def of_choices(self, cost: int) -> list[tuple[float, float]]:
-        """(loss, tie) of each choice at a point."""
-        c, cell = cost - self._first, self._selection.cell
-        whole, first = self._tally.of_choices(c), cell.target.answers
-        if first == cell.target.n_problems:
-            return whole
-        others = []
-        for fold in range(cell.n_folds):
-            rows = cell.folds != fold
-            tally = Tally(cell.target)
-            tally.add(self._values[c : c + 1, :, rows], cell.y[rows], cell.Y[rows], cell.weight[rows])
-            others.append(tally.of_choices(0)[first:])
-        return [*whole, *(pairs for end in zip(*others, strict=True) for pairs in end)]
+    def of_folds(self, cost: int) -> list[tuple[int, float, float]]:
+        """A choice for each fold, by the rows of the others, where values of this problem make intervals."""
+        c, cell, (choices, crossed) = cost - self._first, self._selection.cell, self._selection.choices
+        end = self._choice - cell.target.answers
+        if end < 0 or not crossed:
+            return []
+        others = [self._tallied(slice(c, c + 1), cell.folds != fold) for fold in range(cell.n_folds)]
+        first = choices + end * cell.n_folds
+        return [(first + fold, *self._of_choice(tally, 0)) for fold, tally in enumerate(others)]
+
+    def _tallied(self, points: slice, rows: slice | NDArray[np.bool_]) -> Tally:
+        cell, tally = self._selection.cell, Tally(self._selection.cell.target)
+        tally.add(self._values[points, :, rows], cell.y[rows], cell.Y[rows], cell.weight[rows])
+        return tally
+
+    def _of_choice(self, tally: Tally, point: int) -> tuple[float, float]:
+        return tally.of_choices(point)[self._choice]
 
     def keep(self, cost: int, choice: int) -> Kept:
         """A start of each job of a choice, its held-out values, and what is wrong of them; of a fold starts alone."""
         c, (choices, crossed), n = cost - self._first, self._selection.choices, len(self._jobs)
-        several, of_fold = choices > 1, n - crossed + choice - choices  # the place of a fold's only job
+        only = n - crossed + choice - choices  # the place of a fold's only job
         starts: list[Start] = [None] * n
         for system, places in self._systems:
             for i in places:
-                if i == of_fold if choice >= choices else not several or self._jobs[i].problem == choice:
+                if choice < choices or i == only:
                     starts[i] = system.start(self._solutions[i][c])
         if choice >= choices:
             return Kept(starts, None)
-        part = slice(choice, choice + 1) if several else slice(None)
+        part = slice(choice, choice + 1) if self._several else slice(None)
         return Kept(starts, self._values[c][part].copy(), self._tally.wrong(c)[part])
 
 

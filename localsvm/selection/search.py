@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,12 +20,12 @@ GUIDED_STRETCH, GUIDED_PATIENCE = 3, 1  # the same where the search was told whe
 class Begin(NamedTuple):
     """Where a search begins: indices of a setting and of a cost.
 
-    losses : (choices,) held-out losses of the best points of the part of the rows that says so.
+    loss : held-out loss of the best point of the part of the rows that says so.
     """
 
     setting: int
     cost: int
-    losses: tuple[float, ...] = ()
+    loss: float = np.nan
 
 
 class Best(NamedTuple):
@@ -43,27 +42,38 @@ class Search:
     `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
     unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
     once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
-    this setting first, then neighbours of the best one of each choice, and of each setting three costs from that of
-    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
-    is `short` the neighbour below is scored only where the one above is not better, as few rows, which say where to
-    begin, want smaller gammas than all. A neighbour has the best cost so far and the one below scored first, and is
-    left if both are worse than the best point. What is scored depends on held-out errors alone.
+    this setting first, then neighbours of the best one, and of each setting three costs from that of `begin`, then
+    larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it is `short`
+    the neighbour below is scored only where the one above is not better, as few rows, which say where to begin, want
+    smaller gammas than all. A neighbour has the best cost so far and the one below scored first, and is left if both
+    are worse than the best point. What is scored depends on held-out errors alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
     begin : of an adaptive search of settings that are ordered, where an optimum is expected.
-    short : whether few points of a search with `begin` are scored, for one choice.
+    short : whether few points of a search with `begin` are scored.
     best : what a short search knows when a round begins; see `after`.
+    parts : searches of several choices, one each; empty where all are as this one.
     """
 
     kind: str = "full"
     begin: Begin | None = None
     short: bool = False
     best: Best | None = None
+    parts: tuple[Search, ...] = ()
+
+    @property
+    def whole(self) -> Search:
+        """The search, of which no part is short."""
+        return replace(self, short=False, parts=tuple(part.whole for part in self.parts))
+
+    def of(self, choice: int) -> Search:
+        """The search of a choice."""
+        return self.parts[choice] if self.parts else self
 
     def next_settings(
-        self, loss: NDArray[np.float64], ordered: bool = True, bests: Sequence[int] = ()
+        self, loss: NDArray[np.float64], ordered: bool = True, best: int | None = None
     ) -> tuple[int, ...]:
         """The settings to score next; none at the end.
 
@@ -71,7 +81,7 @@ class Search:
         ----------
         loss : (settings, costs) float64, nan where unscored.
         ordered : settings that follow each other are neighbours (see Grid).
-        bests : the best setting of each choice, whose neighbours a search with `begin` scores.
+        best : the best setting, whose neighbours a search with `begin` scores; None for that of the smallest loss.
 
         Returns
         -------
@@ -85,10 +95,9 @@ class Search:
             return (self.begin.setting,)
         if unscored.all():
             return tuple(range(1, n, STRIDE))
-        if self.begin is None:
-            bests = [int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))]
-        near = sorted({g for best in bests for g in (best - 1, best + 1)})
-        found = tuple(g for g in near if 0 <= g < n and unscored[g])
+        if self.begin is None or best is None:
+            best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
+        found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
         return found[-1:] if self.short else found
 
     def after(self, loss: NDArray[np.float64]) -> Search:
@@ -103,7 +112,7 @@ class Search:
         if not self.short:
             return self
         now, seen = self, np.full(loss.shape, np.nan)
-        while settings := now.next_settings(seen, bests=[] if now.best is None else [_lowest(seen)[0]]):
+        while settings := now.next_settings(seen, best=None if now.best is None else _lowest(seen)[0]):
             if setting in settings or np.isnan(loss[list(settings)]).all():  # where ties decided, the way may differ
                 break
             seen[list(settings)] = loss[list(settings)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -65,17 +65,18 @@ def unpack(arrays: Record) -> CellResult:
 
 
 def pack_scores(scores: Scores) -> Record:
-    """The scores of one setting as arrays, for the journal, without what is kept for the final solutions."""
+    """The scores of one trial as arrays, for the journal, without what is kept for the final solutions."""
     best = np.asarray([pick.best[:3] for pick in scores.picks])
-    return {"loss": scores.loss, "best": best if len(best) > 1 else best[0]}
+    return {"loss": scores.loss, "best": best if len(best) > 1 else best[0], "crossed": np.asarray(scores.crossed)}
 
 
-def unpack_scores(arrays: Record, setting: int) -> Scores:
-    """The scores of this setting from a journal's record; ValueError where they are none."""
-    table, best = arrays["loss"], np.atleast_2d(arrays["best"])
-    if table.dtype != np.float64 or table.ndim != 2 or best.shape[1] != 3 or min(setting, best[:, 2].min()) < 0:
-        raise ValueError("no scores of a setting")
+def unpack_scores(arrays: Record, trial: int) -> Scores:
+    """The scores of this trial from a journal's record; ValueError where they are none."""
+    table, best, crossed = arrays["loss"], np.atleast_2d(arrays["best"]), int(arrays["crossed"])
+    if table.dtype != np.float64 or table.ndim != 2 or best.shape[1] != 3 or min(trial, best[:, 2].min()) < 0:
+        raise ValueError("no scores of a trial")
+    setting = trial % max(1, len(table) // max(1, len(best) - crossed))
     picks = [Pick(Point(loss, tie, int(cost), setting), None) for loss, tie, cost in best.tolist()]
-    if len(picks) == 1 and table[setting, picks[0].best.cost] != picks[0].best.loss:
-        raise ValueError("no scores of a setting")
-    return Scores(table).picked(picks)
+    if len(picks) == 1 and table[trial, picks[0].best.cost] != picks[0].best.loss:
+        raise ValueError("no scores of a trial")
+    return replace(Scores(table), crossed=crossed).picked(picks)

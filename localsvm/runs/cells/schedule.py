@@ -28,7 +28,7 @@ from localsvm.runs.cells.work import CellResult, RunInputs, WorkUnit
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.metric import Measured
 from localsvm.runs.progress import Observer, Silent, Work
-from localsvm.selection.cross_validation import Scores
+from localsvm.selection.cross_validation import Scores, after, next_trials
 from localsvm.selection.search import Search
 from localsvm.store.model import check_finite
 from localsvm.targets.base import Observed
@@ -269,7 +269,7 @@ class _Scheduled:
         few = len(todo) * (trainer.coarse_cells - cells.number) < 4 * self._workers
         grid = trainer.grid(cells)
         if known.scores and {s.loss.shape for of in known.scores.values() for s in of.values()} != {
-            Scores.of(grid).loss.shape
+            Scores.of(grid, trainer.target.choices).loss.shape
         }:
             raise ModelError(f"the journal has scores of another grid; give {opt.force} to start afresh")
         inputs, edges = trainer.inputs(cells), cells.edges.tolist()
@@ -295,7 +295,7 @@ class _Scheduled:
         if trainer.whole and not cells.number:
             before = sum(len(done.cells) for done in self._finished.values())
             observer.cells(trainer.coarse_cells * len(cells.sizes), before)
-        work.begin(cells.number, cells.sizes, search.expected(grid, int(cells.sizes.max())))
+        work.begin(cells.number, cells.sizes, search.expected(grid, int(cells.sizes.max())) * trainer.target.choices)
         for cell in known.cells:
             work.record(cells.number, str(cell))
         for cell, settings in known.scores.items():
@@ -313,8 +313,8 @@ class _Scheduled:
             opened.queue.guided(unit, result)
             return
         if not isinstance(result, CellResult):
-            yield number, f"{unit.index}/setting/{result.best.setting}", pack_scores(result)
-            if unit.settings:
+            yield number, f"{unit.index}/setting/{result.trial}", pack_scores(result)
+            if unit.trials:
                 opened.queue.scored(unit, result)
             return
         check_finite(f"cell {unit.index}{unit.place}", result.state)
@@ -452,12 +452,12 @@ class _Queue:
         """The next round of the search without settings that are known, a unit a setting; at its end the model."""
         unit = self._units[cell]
         search = unit.search or unit.inputs.search
-        while settings := search.next_settings(self._scores[cell].loss, self._ordered, self._scores[cell].bests):
-            search = search.after(self._scores[cell].loss)
-            for i in unit.known.keys() & settings:
-                self._scores[cell] = self._scores[cell].merge(unit.known[i])
-            if todo := [i for i in settings if i not in unit.known]:
-                parts = [replace(unit, settings=(i,), known={}, search=search) for i in todo]
+        while trials := next_trials(search, self._scores[cell], self._ordered):
+            search = after(search, self._scores[cell])
+            for trial in unit.known.keys() & trials:
+                self._scores[cell] = self._scores[cell].merge(unit.known[trial])
+            if todo := [trial for trial in trials if trial not in unit.known]:
+                parts = [replace(unit, trials=(trial,), known={}, search=search) for trial in todo]
                 self._open[cell] = len(parts)
                 return self._threaded(parts)
         return self._threaded([replace(unit, scores=self._scores.pop(cell))])

@@ -158,7 +158,7 @@ class WorkUnit:
     coarse, place : the number of the coarse cell, and what messages say of it.
     guides : whether the search of the cell is all that is asked for.
     search : of the cell, where it is known; see `CellSelection.guided`.
-    settings : indices of the settings to score; where empty, the cell is trained, or only cross-validated.
+    trials : numbers of the trials to score (see `Scores`); where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
     known : scores of settings that an interrupted run has scored, by their indices.
     tells : whether the scores of each setting are yielded when they are there.
@@ -178,7 +178,7 @@ class WorkUnit:
     place: str = ""
     guides: bool = False
     search: Search | None = None
-    settings: tuple[int, ...] = ()
+    trials: tuple[int, ...] = ()
     scores: Scores | None = field(default=None, repr=False)
     known: Mapping[int, Scores] = field(default_factory=dict, repr=False)
     tells: bool = False
@@ -191,7 +191,7 @@ class WorkUnit:
     def __call__(self, scratch: Scratch) -> Generator[Scores, None, Any]:
         """Do the work: yield scores if `tells`, and return a CellResult.
 
-        If it `guides` the result is a Search, and if there are `settings` the Scores of these.
+        If it `guides` the result is a Search, and if there are `trials` the Scores of these.
 
         scratch: the worker's.
         """
@@ -206,8 +206,8 @@ class WorkUnit:
             search = self.search or (selection.guided(inputs.search) if wanted else inputs.search)
             if self.guides:
                 return search
-            if self.settings:
-                return selection.score(self.settings, search)
+            if self.trials:
+                return selection.score(self.trials, search)
             if scores is None and wanted:
                 scores = yield from self._searched(selection, search)
             if scores is not None:
@@ -253,7 +253,10 @@ class WorkUnit:
             kept = _joined([pick.kept for pick in picks if pick.kept is not None])
             if self.inputs.holds and kept.values is not None:
                 values = kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
-            loss, best = scores.loss, np.asarray([[pick.best.setting, pick.best.cost] for pick in picks])
+            loss, best = (
+                scores.table(cell.target.answers),
+                np.asarray([[pick.best.setting, pick.best.cost] for pick in picks]),
+            )
             best = best if len(picks) > 1 else best[0]
             report = replace(
                 report, **self._error(cell, kept), ends=_ends(grid, at), gains=selection.gains(scores, search)

@@ -222,7 +222,7 @@ class StreamedCell:
         """Factor (n,) of each row on C and on the loss."""
         return class_factors(self.config.class_weights, part.y) * part.weight
 
-    def _path(self, setting: int) -> StreamedPath:
+    def _path(self, setting: int, choice: int) -> StreamedPath:
         return StreamedPath(self, setting)
 
 
@@ -240,9 +240,9 @@ class StreamedPath:
         self._tallies = {c: cell.tally(cell.solve(c, self._setting, state, folds), state) for c in range(first, last)}
         return [point for tally in self._tallies.values() for point in tally.losses()]
 
-    def of_choices(self, cost: int) -> list[tuple[float, float]]:
-        """The only choice."""
-        return self._tallies[cost].losses()
+    def of_folds(self, cost: int) -> list[tuple[int, float, float]]:
+        """No further choices."""
+        return []
 
     def keep(self, cost: int, choice: int) -> Kept:
         """Keep no start and no values.
