@@ -39,6 +39,7 @@ class PreparedKernel(Prepared):
         self._gram: Gram | BlockGram | None = None
         self._known: dict[tuple[int, bool], BinaryRows] = {}
         self._residuals: ResidualsByJob = {}
+        self._last: tuple[Kernel, bool, NDArray[Any] | KernelRows] | None = None
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> System:
         """The kernel of the cell's rows, whole or to be computed block by block."""
@@ -46,7 +47,7 @@ class PreparedKernel(Prepared):
         K: NDArray[Any] | KernelRows
         if isinstance(method, ValueOptions) and method.value_losses:
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
-            K = self._whole().matrix(kernel, exact)
+            K = self._matrix(kernel, exact)
             losses, trend = method.losses_at(cell.target, setting), self._trend if method.sloped else None
             given = cell, K, kernel, method.tolerance, losses, trend, self._residuals, self._linear
             return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
@@ -54,8 +55,15 @@ class PreparedKernel(Prepared):
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
             K = BlockGram(cell.X, cell.threads, cell.scratch).matrix(kernel, double)
         else:
-            K = self._whole().matrix(kernel, double)
+            K = self._matrix(kernel, double)
         return KernelSystem(cell, K, kernel, method.offset, method.tolerance, self._known, method.online_epochs)
+
+    def _matrix(self, kernel: Kernel, double: bool) -> NDArray[Any] | KernelRows:
+        """The kernel of all rows: the last one again if it is asked for, as by the next choice at a setting."""
+        if self._last is None or self._last[:2] != (kernel, double):
+            self._last = None  # it is overwritten
+            self._last = kernel, double, self._whole().matrix(kernel, double)
+        return self._last[2]
 
     @cached_property
     def _trend(self) -> Trend:
