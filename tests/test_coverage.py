@@ -255,6 +255,19 @@ def test_a_value_that_several_rows_have_bounds_intervals(
     assert ("lowest" in training.as_dict()) == (coverage is not None)
 
 
+@pytest.mark.parametrize("together", ["copies", "group"])
+def test_rows_that_are_held_out_together_are_as_one(together: str, tmp_path: Path) -> None:
+    X, y = noisy(100, 0)
+    y[:2] = y.max() + 1.0
+    group = None if together == "copies" else np.arange(1, 101) // 2
+    X[1] = X[0] if together == "copies" else X[1]
+    group = group if group is None else np.maximum(group - 1, 0)
+    train(Dataset(X, y, group=group), VALUES, tmp_path / "m.h5")
+    with LocalModel(tmp_path / "m.h5") as model:
+        training = regression_of(model.target).training
+    assert training.ends == pytest.approx((2.0 * y.min() - y.max(), 2.0 * y.max() - y.min()))
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -517,3 +517,15 @@ def test_an_epsilon_beyond_the_range_of_the_values_is_the_range() -> None:
     np.testing.assert_array_equal(huge, large)
     squares = LocalSVR(**fixed).fit(X, y).predict(fresh)
     assert np.abs(huge - squares).max() < 0.02
+
+
+@pytest.mark.fast(1)
+@pytest.mark.parametrize("far", [1e2, 1e3, 1e4])
+def test_few_rows_far_from_all_others_are_learned_too(far: float) -> None:
+    """Their kernel has few digits in float32, and may have no Cholesky factor."""
+    rng = np.random.default_rng(0)
+    centre = np.repeat([0.0, far, -far], [30, 3, 3])[:, None]
+    X = centre + rng.standard_normal((36, 2))
+    y = X[:, 0] + rng.standard_normal(36)
+    error = np.abs(LocalSVR(metric="none").fit(X, y).predict(X) - y)
+    assert error[:30].mean() < 1.5 and error[30:].mean() < 2.0

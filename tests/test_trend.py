@@ -260,6 +260,15 @@ def test_a_linear_kernel_has_the_line_of_scikit_learn(
         assert (len(file["cells/coef"]) == 0) == (trend == "linear")  # a line needs no rows
 
 
+def test_a_line_keeps_its_digits_far_from_0() -> None:
+    rng = np.random.default_rng(0)
+    X = 1e6 + np.round(20.0 * rng.standard_normal((300, 3)))  # exact in float32
+    y = (X - 1e6) @ [1.0, 2.0, -1.0]
+    with pytest.warns(UserWarning, match="zscore"):
+        model = LocalSVR(kernel="linear", metric="none", scale="none").fit(X, y)
+    assert_allclose(model.predict(X), y, atol=1e-5 * y.std())
+
+
 def test_held_out_values_of_a_linear_kernel_are_those_of_its_models() -> None:
     X, y = of_lines(90, 1, 30.0)
     cell = cell_of_values(X, y, losses=(Loss(QUANTILE, 0.8), Loss(QUANTILE, 0.2)))

@@ -186,6 +186,7 @@ class ValueMoments(NamedTuple):
     """The number of some rows, the weight of their values, mean, squared deviations, the least and the largest one.
 
     some (k, 2) : the values and the weights of rows that are drawn by their numbers alone, about one in so many.
+    units (k,) : groups of these rows, or hashes of what they have in their columns: equal ones are held out together.
     """
 
     rows: int
@@ -195,6 +196,7 @@ class ValueMoments(NamedTuple):
     low: float
     high: float
     some: NDArray[np.float64]
+    units: NDArray[np.uint64]
 
 
 class Answers:
@@ -210,22 +212,24 @@ class Answers:
         numbers = np.arange(block.first, block.first + len(block.y))
         drawn = (hashed(numbers, 0) % np.uint64(self._step) == 0) & (weight > 0)
         some = np.column_stack([block.y[drawn], weight[drawn]])
+        units = (block.contents if block.group is None else block.group.view(np.uint64))[drawn]
         y, weight = block.y[weight > 0], weight[weight > 0]
         if not len(y):
-            return ValueMoments(0, 0.0, 0.0, 0.0, np.inf, -np.inf, some)
+            return ValueMoments(0, 0.0, 0.0, 0.0, np.inf, -np.inf, some, units)
         mass = float(weight.sum())
         with np.errstate(over="ignore"):  # such values are refused later
             mean = float(y @ weight / mass)
             squares = float(np.square(y - mean) @ weight)
-            return ValueMoments(len(y), mass, mean, squares, float(y.min()), float(y.max()), some)
+            return ValueMoments(len(y), mass, mean, squares, float(y.min()), float(y.max()), some, units)
 
     def merge(self, a: ValueMoments, b: ValueMoments) -> ValueMoments:
         """Moments of the values of both (Chan, Golub and LeVeque 1979)."""
         mass = a.mass + b.mass
         share, apart = (b.mass / mass, b.mean - a.mean) if mass else (0.0, 0.0)
         squares = a.squares + b.squares + apart * apart * share * a.mass
-        low, high, some = min(a.low, b.low), max(a.high, b.high), np.concatenate([a.some, b.some])
-        return ValueMoments(a.rows + b.rows, mass, a.mean + share * apart, squares, low, high, some)
+        some, units = np.concatenate([a.some, b.some]), np.concatenate([a.units, b.units])
+        ends = min(a.low, b.low), max(a.high, b.high)
+        return ValueMoments(a.rows + b.rows, mass, a.mean + share * apart, squares, *ends, some, units)
 
 
 class Digest:

@@ -130,7 +130,7 @@ def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
 def _tell_beforehand(prepared: PreparedRun, observer: Observer) -> None:
     """Note a kernel without a constant, and classes of so few rows that not every fold has one."""
     if prepared.config.method.through_origin:
-        observer.note(f"a decision by this kernel is 0 where all features are 0; {opt.offset} adds a constant")
+        observer.note(f"a decision by this kernel is 0 where all scaled features are 0; {opt.offset} adds a constant")
     folds, rows = prepared.config.folds, prepared.observed.class_rows
     rare = sum(count < folds for count in rows)
     if rare and not prepared.config.of_one_kind:

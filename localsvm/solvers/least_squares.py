@@ -19,6 +19,7 @@ Frangella, Tropp, Udell: Randomized Nystroem preconditioning. SIAM Journal on Ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -40,6 +41,7 @@ FEWEST, LANDMARKS, ROWS_A_LANDMARK = 40, 500, 20  # between so many landmarks on
 MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only compared with others
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue: smaller ones are not told from rounding
+JITTERS = 5  # times that it grows tenfold: then it is as large as all eigenvalues
 LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
 STALLED = 200  # passes without a smaller residual, after which rounding stands in the way
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
@@ -122,7 +124,7 @@ class Landmarks:
         inner = (inner + inner.T) / 2.0
         jitter = SPAN * max(float(np.linalg.norm(inner, 1)), TINY)  # the norm is no less than the largest eigenvalue
         triangle = np.eye(padded(k), dtype=np.float32)
-        triangle[:k, :k] = np.linalg.cholesky(inner + jitter * np.eye(k))
+        triangle[:k, :k] = _triangle(inner, jitter)
         factor = widened(rows[:, :n], padded(n), padded(k))
         # columns of Fortran are rows of ours: so nothing is copied
         self.factor: Singles = strsm(1.0, triangle.T, factor.T, side=1, overwrite_b=1).T
@@ -147,6 +149,17 @@ class Landmarks:
             out = self._own[:, mask == 0.0]
             self._inner[group] = self._whole - out @ out.T
         return self._inner[group]
+
+
+def _triangle(K: Floats, jitter: float) -> Floats:
+    """L, LL' = K + jitter I, with ten times as much jitter as long as rounding leaves that indefinite.
+
+    Rows far from all others may be far from the centre, too, and then their kernel in float32 has few digits.
+    """
+    for factor in range(JITTERS):
+        with suppress(np.linalg.LinAlgError):
+            return np.asarray(np.linalg.cholesky(K + 10.0**factor * jitter * np.eye(len(K))))
+    return np.asarray(np.linalg.cholesky(K + 10.0**JITTERS * jitter * np.eye(len(K))))
 
 
 def solve(
@@ -237,7 +250,11 @@ def _begun(systems: Systems, known: Sequence[tuple[Singles, Singles]]) -> tuple[
     scale = np.sqrt(np.maximum(np.einsum("mkk->mk", matrix), TINY))
     matrix = matrix / (scale[:, :, None] * scale[:, None, :]) + SPAN_JITTER * np.eye(len(known))
     right = (bases @ systems.y[:, :, None].astype(np.float64)) / scale[:, :, None]
-    share = np.swapaxes(np.linalg.solve(matrix, right) / scale[:, :, None], 1, 2)
+    try:
+        share = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:  # of some system, whose known solutions are alike
+        share = np.linalg.pinv(matrix, hermitian=True) @ right
+    share = np.swapaxes(share / scale[:, :, None], 1, 2)
     a, f = ((share @ each)[:, 0].astype(np.float32) for each in (bases, images))
     return a, f
 

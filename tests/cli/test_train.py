@@ -528,7 +528,7 @@ def test_a_cell_size_that_may_be_a_cost_is_noted(options: tuple[object, ...], no
     ],
 )
 def test_a_kernel_without_a_constant_is_noted(options: tuple[object, ...], noted: bool, train_file: Path) -> None:
-    note = "note: a decision by this kernel is 0 where all features are 0; --offset adds a constant"
+    note = "note: a decision by this kernel is 0 where all scaled features are 0; --offset adds a constant"
     assert (note in invoke("train", "-j", 1, "-v", 2, "-C", 1, *options, train_file, "-").stderr) == noted
 
 

@@ -420,10 +420,10 @@ def _interval_ends(found: ValueMoments) -> tuple[float, float]:
     """Numbers between which the ends of intervals lie: as far beyond the values as these are apart.
 
     A held-out row that alone has the largest value would not be like a new one if this value, its own, bounded its
-    interval. What several rows have bounds values as such, as 0 those that are counted.
+    interval. What several rows have that are not held out together bounds values as such, as 0 those that are counted.
     """
     y, apart = found.some[:, 0], found.high - found.low
-    alone = [np.count_nonzero(y == end) < 2 for end in (found.low, found.high)]
+    alone = [len(np.unique(found.units[y == end])) < 2 for end in (found.low, found.high)]
     return found.low - apart * alone[0], found.high + apart * alone[1]
 
 

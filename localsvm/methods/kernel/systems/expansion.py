@@ -203,6 +203,8 @@ class ExpansionPredictor:
         slopes = state["model_slope"].astype(np.float64)
         if not isinstance(X, np.ndarray):
             return np.asarray(X @ slopes.T) + bias
+        if not self._kernel.uses_distances:  # these have no centre, far from which float32 would lose digits
+            return np.asarray(np.einsum("ij,kj->ik", X.astype(np.float64), slopes)) + bias
         products = aligned((len(X), padded(self._slopes.size)), np.float32)
         self._slopes.products(columns_of(X, None) - self._centre, products)
         return products[:, : len(bias)] + (bias + slopes @ self._centre)
