@@ -330,11 +330,11 @@ class CellSelection:
         Those of the ends of intervals are of the points that the other folds chose.
         """
         cell, picks = self.cell, scores.chosen
-        fits = [*self._crossed(scores), *self._fits(scores, "vote")]
-        fits = list({(fit.job.problem, fit.job.fold): fit for fit in reversed(fits)}.values())
+        fits = {(fit.job.problem, fit.job.fold): fit for fit in (*self._fits(scores, "vote"), *self._crossed(scores))}
         values = np.concatenate([pick.kept.values for pick in picks if pick.kept and pick.kept.values is not None])
         for fold in range(cell.n_folds):
-            mine, rows = [fit for fit in fits if fit.job.fold == fold and fit.solution is not None], cell.held_out(fold)
+            mine = [fit for (_, of), fit in fits.items() if of == fold and fit.solution is not None]
+            rows = cell.held_out(fold)
             if not mine:
                 continue
             state = self.method.pack(cell, mine).state
