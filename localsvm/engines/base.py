@@ -209,10 +209,10 @@ class Answers:
         """Moments of the values of a block."""
         weight = np.ones(len(block.y)) if block.weight is None else block.weight
         # rows at even distances would be of one kind where a file goes through its kinds in turn
-        numbers = np.arange(block.first, block.first + len(block.y))
-        drawn = (hashed(numbers, 0) % np.uint64(self._step) == 0) & (weight > 0)
-        some = np.column_stack([block.y[drawn], weight[drawn]])
-        units = (block.contents if block.group is None else block.group.view(np.uint64))[drawn]
+        drawn = np.flatnonzero((hashed(block.numbers, 0) % np.uint64(self._step) == 0) & (weight > 0))
+        rows = block.rows(drawn)
+        some = np.column_stack([rows.y, weight[drawn]])
+        units = contents(rows.X, block.columns) if rows.group is None else rows.group.view(np.uint64)
         y, weight = block.y[weight > 0], weight[weight > 0]
         if not len(y):
             return ValueMoments(0, 0.0, 0.0, 0.0, np.inf, -np.inf, some, units)

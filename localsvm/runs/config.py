@@ -439,7 +439,7 @@ def _check_classes(observed: Observed, config: TrainingConfig, name: str) -> Non
 
 
 def fractions(labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Those of the labels that are no whole numbers, if there are so many labels that they are rather values."""
+    """Labels that are no whole numbers, if there are so many labels that they are rather values; else none."""
     return labels[labels != np.floor(labels)] if len(labels) > MOST_FRACTIONS else labels[:0]
 
 

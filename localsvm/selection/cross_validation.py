@@ -2,10 +2,10 @@
 
 For each setting of the grid that the search asks for, all problems are solved without each fold, along ascending costs.
 The point of the smallest held-out loss is chosen, or one for each problem by a search of its own (Target.choices): a
-setting is scored for one choice at a time, which is called a trial. Ties go to the smaller tie
-of the target (for classes the hinge loss), then to the smaller cost, then to the earlier setting. See
-docs/selection.md. Of the ends of intervals a point is chosen once more for each fold, by the rows of the others: what
-chose a point does not judge it then.
+setting is scored for one choice at a time, which is called a trial. Ties go to the smaller tie of the target (for
+classes the hinge loss), then to the smaller cost, then to the earlier setting. Of the ends of intervals a point is
+chosen once more for each fold, by the rows of the others: so what chose a point does not judge it. See
+docs/selection.md.
 """
 
 from __future__ import annotations
@@ -471,8 +471,7 @@ class CellPath:
         """Solve the jobs for the costs first .. last - 1; (loss, tie) of each of these points."""
         cell, jobs = self._selection.cell, [job.at(first, last) for job in self._jobs]
         self._values = np.empty(0)  # frees those of the costs before
-        shape = last - first, cell.target.n_values, len(cell.y)
-        self._values = np.zeros(shape) if self._several else np.empty(shape)
+        self._values = np.zeros((last - first, cell.target.n_values, len(cell.y)))  # 0 for problems of other choices
         self._first = first
         for system, places in self._systems:
             mine = [jobs[i] for i in places]

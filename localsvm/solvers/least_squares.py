@@ -19,7 +19,6 @@ Frangella, Tropp, Udell: Randomized Nystroem preconditioning. SIAM Journal on Ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -151,15 +150,17 @@ class Landmarks:
         return self._inner[group]
 
 
-def _triangle(K: Floats, jitter: float) -> Floats:
+def _triangle(K: Floats, jitter: float, more: int = JITTERS) -> Floats:
     """L, LL' = K + jitter I, with ten times as much jitter as long as rounding leaves that indefinite.
 
     Rows far from all others may be far from the centre, too, and then their kernel in float32 has few digits.
     """
-    for factor in range(JITTERS):
-        with suppress(np.linalg.LinAlgError):
-            return np.asarray(np.linalg.cholesky(K + 10.0**factor * jitter * np.eye(len(K))))
-    return np.asarray(np.linalg.cholesky(K + 10.0**JITTERS * jitter * np.eye(len(K))))
+    try:
+        return np.asarray(np.linalg.cholesky(K + jitter * np.eye(len(K))))
+    except np.linalg.LinAlgError:
+        if not more:
+            raise
+        return _triangle(K, 10.0 * jitter, more - 1)
 
 
 def solve(

@@ -1,9 +1,9 @@
-"""Records of a journal, as arrays: a trained cell, the scores of a setting, how a coarse cell is divided."""
+"""Records of a journal, as arrays: a trained cell, the scores of a trial, how a coarse cell is divided."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -79,4 +79,4 @@ def unpack_scores(arrays: Record, trial: int) -> Scores:
     picks = [Pick(Point(loss, tie, int(cost), setting), None) for loss, tie, cost in best.tolist()]
     if len(picks) == 1 and table[trial, picks[0].best.cost] != picks[0].best.loss:
         raise ValueError("no scores of a trial")
-    return replace(Scores(table), crossed=crossed).picked(picks)
+    return Scores(table, crossed=crossed).picked(picks)

@@ -68,7 +68,7 @@ class Finished:
     ----------
     complete : all of it is done.
     cells : that are finished.
-    scores : of other cells, those of settings, by their numbers.
+    scores : of other cells, those of trials, by their numbers.
     """
 
     complete: bool = False
@@ -298,9 +298,9 @@ class _Scheduled:
         work.begin(cells.number, cells.sizes, search.expected(grid, int(cells.sizes.max())) * trainer.target.choices)
         for cell in known.cells:
             work.record(cells.number, str(cell))
-        for cell, settings in known.scores.items():
-            for setting in settings:
-                work.record(cells.number, f"{cell}/setting/{setting}")
+        for cell, trials in known.scores.items():
+            for trial in trials:
+                work.record(cells.number, f"{cell}/setting/{trial}")
         observer.work(work.share, work.settings)
         if known.scores and work.settings:
             observer.note(f"settings scored before, in cells that are not finished: {work.settings}")
@@ -449,7 +449,7 @@ class _Queue:
             self._waiting.extendleft(self._next(cell))
 
     def _next(self, cell: int) -> list[WorkUnit]:
-        """The next round of the search without settings that are known, a unit a setting; at its end the model."""
+        """The next round of the search without trials that are known, a unit a trial; at its end the model."""
         unit = self._units[cell]
         search = unit.search or unit.inputs.search
         while trials := next_trials(search, self._scores[cell], self._ordered):

@@ -160,8 +160,8 @@ class WorkUnit:
     search : of the cell, where it is known; see `CellSelection.guided`.
     trials : numbers of the trials to score (see `Scores`); where empty, the cell is trained, or only cross-validated.
     scores : of its grid, where the search is over: the cell is fitted at their best point.
-    known : scores of settings that an interrupted run has scored, by their indices.
-    tells : whether the scores of each setting are yielded when they are there.
+    known : scores of trials that an interrupted run has scored, by their numbers.
+    tells : whether the scores of each trial are yielded when they are there.
     threads : how many may work inside it.
     room : bytes that it may use beside what it needs.
     """
@@ -253,10 +253,8 @@ class WorkUnit:
             kept = _joined([pick.kept for pick in picks if pick.kept is not None])
             if self.inputs.holds and kept.values is not None:
                 values = kept.values.clip(-LARGEST, LARGEST).astype(np.float32)
-            loss, best = (
-                scores.table(cell.target.answers),
-                np.asarray([[pick.best.setting, pick.best.cost] for pick in picks]),
-            )
+            loss = scores.table(cell.target.answers)
+            best = np.asarray([[pick.best.setting, pick.best.cost] for pick in picks])
             best = best if len(picks) > 1 else best[0]
             report = replace(
                 report, **self._error(cell, kept), ends=_ends(grid, at), gains=selection.gains(scores, search)

@@ -44,7 +44,7 @@ class LinearRows(NamedTuple):
 
     @classmethod
     def of(cls, X: Examples, sloped: bool) -> Self:
-        """Those of a cell. sloped : whether models have a slope."""
+        """Rows of a cell. sloped : whether its models have a slope."""
         n, d = X.shape
         if not isinstance(X, np.ndarray):
             places = X.indices.astype(X.indptr.dtype)  # as scipy wants them
