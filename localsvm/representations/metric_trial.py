@@ -23,7 +23,7 @@ CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last fold
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights of values beyond have no matrix
 SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-GAIN, CLEARLY = 0.05, -2.0  # share of the loss by which a second member has to lower it, and z of that
+GAIN, CLEARLY = 0.03, -2.0  # share of the loss by which a second member has to lower it, and z of that
 
 
 class Trial:

@@ -294,9 +294,11 @@ class _Learning:
     def _chosen(self) -> Measured:
         """The geometry that is chosen, or those of members."""
         data, config, before = self.data, self.config, self.data.X.shape[1]
-        options = _options(config, is_dense(data.X), before, self.ranks is not None)
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
+        options = _options(config, is_dense(data.X), before, self.ranks is not None)
+        if mates is not None and mates.whole:  # few groups or stretches judge: a mean is safer than the best one
+            options = replace(options, gaining=False)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)

@@ -216,10 +216,7 @@ class _Preparing:
         config = config.for_rows(head.rows)
         if self._file is None:
             config = with_coarse_size(config, head.rows, head.row_values)
-        coarse = config.coarse_size is not None or self._shuffled(config, head.rows)
-        if coarse:
-            config = replace(config, repeats=config.repeats or 1)
-        else:
+        if config.coarse_size is None and not self._shuffled(config, head.rows):
             self._engine = self._engine.in_memory()
         self._demand = Demand(self._engine, config, self._threads)
         if head.left_out and self._file is None:
@@ -362,7 +359,8 @@ class _Preparing:
                 return self._stored(self._file, head, chain, members)
             cells = self._cells(config, head, members)
             if isinstance(cells, Sketched):
-                mapped = [sample.through(partial(chain.apply, read=True)) for sample in found.sketches]
+                some = found.sketches[: config.times]  # those of repeats that the choice of the geometry has left
+                mapped = [sample.through(partial(chain.apply, read=True)) for sample in some]
                 cells.sketch(mapped, self._threads)
             return cells
 
