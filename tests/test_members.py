@@ -249,7 +249,7 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
-def test_values_have_two_members_where_the_mean_of_two_geometries_is_much_better(
+def test_values_have_two_members_where_the_mean_of_two_geometries_is_clearly_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = TrainingConfig(KernelSVM(loss="least-squares"))
@@ -265,10 +265,22 @@ def test_values_have_two_members_where_the_mean_of_two_geometries_is_much_better
     assert len(found.partition.cells_by_repeat) == 2
     members = [Geometry.named(label) for label in description()["members"]]
     assert members[0].label == description()["name"] and choosing.kind(members[0]) != choosing.kind(members[1])
-    for other in ({"repeats": 1}, {"coverage": 0.9}, {"coarse_size": 200, "cell_size": 100}):
+    for other in ({"repeats": 1}, {"coverage": 0.9}):
         assert "members" not in description(**other), other
     monkeypatch.setattr(choosing, "GAIN", 0.9)
     assert "members" not in description()
+
+
+def test_values_have_two_members_where_few_groups_or_stretches_judge() -> None:
+    values = TrainingConfig(KernelSVM(loss="least-squares"))
+    later = replace(values, blocks=True)
+    coarse = replace(later, coarse_size=200, cell_size=100)
+    for group, config in ((None, later), (np.arange(400) // 10, values), (None, coarse)):
+        found = divide(replace(rows(classes=0), group=group), config)
+        description = found.measured.description
+        assert description is not None and len(description["members"]) == 2 == len(found.partition.cells_by_repeat)
+        alone = divide(replace(rows(classes=0), group=group), replace(config, repeats=1)).measured.description
+        assert alone is not None and "members" not in alone
 
 
 def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
