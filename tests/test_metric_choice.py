@@ -323,7 +323,7 @@ def test_stretches_of_rows_choose_a_metric_for_later_ones() -> None:
     observed = Observed(n, values=ValueRange(float(y.mean()), float(y.std()), float(y.min()), float(y.max())))
     found = {}
     for blocks in (False, True):
-        config = TrainingConfig(method, metric="auto", blocks=blocks)
+        config = TrainingConfig(method, metric="auto", blocks=blocks, repeats=1)
         measured = measure(data, observed, config, ALONE)
         assert measured.metric is not None and measured.description is not None
         weight = np.abs(measured.metric.values)
