@@ -18,6 +18,8 @@ from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import create, restore
+from localsvm.partition.members import Members
+from localsvm.runs.cells.coarse import Shuffled
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
@@ -205,3 +207,14 @@ def test_few_rows_are_divided_differently_in_each_repeat(name: str) -> None:
     examples = data(120)
     repeated = create(name, 4).fit(examples.X, examples.y, 40, np.random.default_rng(0), ALONE)
     assert len({part.assign(examples.X).tobytes() for part in repeated.parts}) == 4
+
+
+def test_threads_that_draw_chunks_at_once_draw_the_same() -> None:
+    """Blocks are routed on several threads, and the first of them draw the chunks of a repeat."""
+    config, numbers = TrainingConfig(partition="chunks", cell_size=50, repeats=2), np.arange(400)
+    cells = Shuffled(config, 400, Members(("euclidean",)))
+    drawn = [cells._of(repeat)[numbers] for repeat in (0, 1)]
+    cells._chunk.clear()
+    for repeat in (1, 0):  # in whatever order
+        np.testing.assert_array_equal(cells._of(repeat), drawn[repeat])
+    assert (drawn[0] != drawn[1]).any()

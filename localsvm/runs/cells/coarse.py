@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -233,7 +234,7 @@ class Shuffled(CoarseCells):
         coarse = -(-chunks // together)
         self._rows, self._chunks, self._together = rows, chunks, together
         self._rngs = [first, *first.spawn(config.times - 1)]
-        self._chunk: list[NDArray[np.int32]] = []
+        self._chunk: dict[int, NDArray[np.int32]] = {}
         self.by_repeat = [range(i * coarse, (i + 1) * coarse) for i in range(config.times)]
         parts = [Chunks(chunks) for _ in range(config.times)]
         self.partition = parts[0] if config.times == 1 else Repeated(parts, members)
@@ -244,12 +245,12 @@ class Shuffled(CoarseCells):
 
     def _of(self, repeat: int) -> NDArray[np.int32]:
         """Chunk (rows,) of each row."""
-        while len(self._chunk) <= repeat:
+        if repeat not in self._chunk:
             chunk = np.empty(self._rows, np.int32)
-            parts = np.array_split(self._rngs[len(self._chunk)].permutation(self._rows), self._chunks)
-            for number, part in enumerate(parts):
+            rng = deepcopy(self._rngs[repeat])  # threads that route blocks at once all draw the same
+            for number, part in enumerate(np.array_split(rng.permutation(self._rows), self._chunks)):
                 chunk[part] = number
-            self._chunk.append(chunk)
+            self._chunk[repeat] = chunk
         return self._chunk[repeat]
 
     def divide(self, coarse: CoarseRows, threads: Threads = ALONE) -> Division:
