@@ -359,7 +359,7 @@ class _Preparing:
                 return self._stored(self._file, head, chain, members)
             cells = self._cells(config, head, members)
             if isinstance(cells, Sketched):
-                some = found.sketches[: config.times]  # those of repeats that the choice of the geometry has left
+                some = found.sketches[: config.times]  # the choice of the geometry may have asked for fewer repeats
                 mapped = [sample.through(partial(chain.apply, read=True)) for sample in some]
                 cells.sketch(mapped, self._threads)
             return cells
