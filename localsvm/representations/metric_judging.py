@@ -31,7 +31,7 @@ class Judged(NamedTuple):
     Attributes
     ----------
     losses : (2, k) float64, loss and error; see `MetricRows.losses`.
-    values : (k, 1) float64, that the rows are given by those of other folds; (k, 0) for classes.
+    values : (k, problems) float64, that the rows are given by those of other folds.
     """
 
     losses: Floats
@@ -62,7 +62,7 @@ def judged(
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))
         step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
-    losses, values = np.zeros((2, len(folds))), np.zeros((len(folds), int(data.values)))
+    losses, values = np.zeros((2, len(folds))), np.zeros((len(folds), data.Y.shape[1]))
     for cell in cells:
         losses[:, cell], values[cell] = judge(cell, step, [fold])
     return Judged(losses[:, folds == fold], values[folds == fold]), step
@@ -96,7 +96,7 @@ class _Judge:
                 solver.fill(z, Y, ridge)
             for places, found in zip(groups, solver.left_out(groups), strict=True):
                 values[places] = found
-        return Judged(self.data.losses(Y, values, others), values if self.data.values else values[:, :0])
+        return Judged(self.data.losses(Y, values, others), values)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:
         """The loss of all rows of some cells, each by those of other folds."""

@@ -34,7 +34,7 @@ from localsvm.targets.regression import Regression
 EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
-VALUE_REPEATS = 2  # of values, where the mean of as many geometries is much better; intervals would be too wide
+USUAL_REPEATS = 2  # where the mean of as many geometries is much better
 MOST_ROWS = 1 << 40
 LARGEST_VALUE = 1e100  # to predict, and of 1 over the deviation
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes
@@ -282,7 +282,8 @@ class TrainingConfig:
         """How often the rows are divided, at most: where repeats are not given, one geometry may have none."""
         if self.repeats or self.metric_name != AUTO:
             return self.repeats or 1
-        usual = VALUE_REPEATS if self.of_values and self.coverage is None and self.effort != "low" else 1
+        # intervals and sets of labels are those of single members, and would be too wide for their mean
+        usual = 1 if self.effort == "low" or self.coverage is not None else USUAL_REPEATS
         return HIGH_REPEATS if self.effort == "high" else usual
 
     @property

@@ -296,8 +296,8 @@ class _Learning:
         data, config, before = self.data, self.config, self.data.X.shape[1]
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
-        together = mates is not None and mates.whole
-        options = _options(config, is_dense(data.X), before, self.ranks is not None, together)
+        few = data.values and mates is not None and mates.whole
+        options = _options(config, is_dense(data.X), before, self.ranks is not None, few)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
@@ -348,18 +348,18 @@ def _metric(data: MetricRows, values: NDArray[np.float64]) -> Metric:
 
 
 def _options(
-    config: TrainingConfig, dense: bool, features: int, ranked: bool, together: bool = False
+    config: TrainingConfig, dense: bool, features: int, ranked: bool, few: bool = False
 ) -> Options:  # fmt: skip
     """The geometries that auto tries for rows of so many columns.
 
     ranked : whether these can have ranks.
-    together : whether groups or stretches of rows are held out. Few of them judge, and a mean is safer than the best
-        geometry, however little it gains.
+    few : whether values are held out by groups or stretches. Few of these judge, and a mean is safer than the best
+        geometry, however little it gains; of classes it is not.
     """
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
     matrix = dense and features <= MATRIX_FEATURES and "euclidean" in distances
-    gaining = config.known_repeats is None and not together
+    gaining = config.known_repeats is None and not few
     return Options(distances, views, matrix, config.times, gaining)
 
 
