@@ -249,19 +249,21 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
-def test_values_have_two_members_where_the_mean_of_two_geometries_is_clearly_better(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.fast(3)
+def test_there_are_two_members_where_the_mean_of_two_geometries_is_clearly_better(
+    classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = TrainingConfig(KernelSVM(loss="least-squares"))
+    config = TrainingConfig(KernelSVM(loss="hinge" if classes else "least-squares"))
 
     def description(**given: Any) -> dict[str, Any]:
-        found = divide(rows(classes=0), replace(values, **given)).measured.description
+        found = divide(rows(seed=1, classes=classes), replace(config, **given)).measured.description
         assert found is not None
         return found
 
     assert "members" not in description()  # four hundred rows without noise say nothing that is clear
     monkeypatch.setattr(choosing, "CLEARLY", -0.5)
-    found = divide(rows(classes=0), values)
+    found = divide(rows(seed=1, classes=classes), config)
     assert len(found.partition.cells_by_repeat) == 2
     members = [Geometry.named(label) for label in description()["members"]]
     assert members[0].label == description()["name"] and choosing.kind(members[0]) != choosing.kind(members[1])
@@ -281,6 +283,8 @@ def test_values_have_two_members_where_few_groups_or_stretches_judge() -> None:
         assert description is not None and len(description["members"]) == 2 == len(found.partition.cells_by_repeat)
         alone = divide(replace(rows(classes=0), group=group), replace(config, repeats=1)).measured.description
         assert alone is not None and "members" not in alone
+    classes = divide(rows(), TrainingConfig(blocks=True)).measured.description
+    assert classes is not None and "members" not in classes  # of which the rule is the same as without groups
 
 
 def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
@@ -321,11 +325,12 @@ def test_the_mean_of_two_equal_geometries_of_quantiles_gains_nothing() -> None:
 
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
     """A run that is resumed has the same options: without --repeats there is one geometry, or there are two."""
-    values = TrainingConfig(KernelSVM(loss="least-squares"))
-    assert values.times == 2 and values.as_dict()["repeats"] is None and values.for_rows(100).repeats is None
-    for known in ({"repeats": 2}, {"metric": "none"}, {"effort": "low", "metric": "auto"}, {"coverage": 0.9}):
-        config = replace(values, **known)  # type: ignore[arg-type]
-        assert config.as_dict()["repeats"] == config.for_rows(100).repeats == config.times == known.get("repeats", 1)
+    for loss in ("least-squares", "hinge"):
+        auto = TrainingConfig(KernelSVM(loss=loss))
+        assert auto.times == 2 and auto.as_dict()["repeats"] is None and auto.for_rows(100).repeats is None
+        for known in ({"repeats": 2}, {"metric": "none"}, {"effort": "low", "metric": "auto"}, {"coverage": 0.9}):
+            config, times = replace(auto, **known), known.get("repeats", 1)  # type: ignore[arg-type]
+            assert config.as_dict()["repeats"] == config.for_rows(100).repeats == config.times == times
 
 
 @pytest.mark.whole
@@ -546,15 +551,13 @@ def test_members_are_told(files: tuple[Path, Path]) -> None:
     assert table.exit_code == 0 and "members    0.33 " in table.stderr
 
 
-def test_files_with_several_metrics_are_given_to_no_other_run(files: tuple[Path, Path]) -> None:
+def test_a_file_with_several_metrics_is_given_to_no_other_run(files: tuple[Path, Path]) -> None:
     data, model = map(str, files)
     assert CliRunner().invoke(lsvm, ["train", "-q", "--repeats", "3", data, model]).exit_code == 0
     with pytest.raises(ModelError, match="with --repeats 1"):
         read_given(model)
-    picture = ["plot", model, model + ".png"]
-    for command in (["train", "--metric-file", model, data, model + "2"], picture):
-        done = CliRunner().invoke(lsvm, command)
-        assert done.exit_code in (1, 2) and "several metrics, of members" in done.stderr, done.stderr
+    done = CliRunner().invoke(lsvm, ["train", "--metric-file", model, data, model + "2"])
+    assert done.exit_code in (1, 2) and "several metrics, of members" in done.stderr, done.stderr
 
 
 def read_with(monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]) -> None:

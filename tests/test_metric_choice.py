@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -272,7 +273,8 @@ def tried(monkeypatch: pytest.MonkeyPatch, rows: Labelled, config: TrainingConfi
 def test_options_limit_the_candidates(
     method: Any, views: str, expected: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options, name = tried(monkeypatch, additive(120), TrainingConfig(method, metric="auto", views=views))
+    config = TrainingConfig(method, metric="auto", views=views, repeats=1)
+    options, name = tried(monkeypatch, additive(120), config)
     assert options == expected
     geometry = Geometry.of(name)
     assert geometry is not None and geometry.distance in expected.distances and geometry.ranks in expected.views
@@ -288,8 +290,9 @@ def test_columns_of_few_values_leave_no_ranks_to_try(monkeypatch: pytest.MonkeyP
 
 def test_wide_rows_have_no_matrix_and_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = noise(60, 0, d=257)
-    assert tried(monkeypatch, rows, AUTO)[0] == Options(("euclidean", "manhattan"), (False,), False)
-    asked = TrainingConfig(metric="auto", views="ranks")
+    config = replace(AUTO, repeats=1)
+    assert tried(monkeypatch, rows, config)[0] == Options(("euclidean", "manhattan"), (False,), False)
+    asked = replace(config, views="ranks")
     assert tried(monkeypatch, rows, asked)[0] == Options(("euclidean", "manhattan"), (True,), False)
 
 

@@ -180,8 +180,8 @@ COMMON: dict[str, Parameter] = {
     "repeats": Parameter(
         None, "repeats", "int or None",
         "Partitions by as many seeds, in the best geometries if metric chooses them, whose decision values are "
-        'averaged. None: 1, for values 2 where the mean of two geometries is clearly better, or with groups or '
-        'blocks, and 6 for effort="high".',
+        'averaged. None: 2 where the mean of two geometries is clearly better, and for values with groups or blocks; '
+        'else 1; 6 for effort="high".',
     ),
     "n_jobs": Parameter(
         None, "jobs", "int or None",

@@ -36,9 +36,18 @@ class Joint(Transform):
         return self.parts[0].features
 
     @property
+    def rank(self) -> int:
+        """Number of columns that each metric gives."""
+        return self.width
+
+    @property
     def mixes(self) -> bool:
         """True where a metric is a matrix."""
         return any(part.mixes for part in self.parts)
+
+    def importance(self) -> NDArray[np.float64]:
+        """Importance (d,) float64 of each feature: the mean over the metrics; see `Metric.importance`."""
+        return np.asarray(np.mean([part.importance() for part in self.parts], axis=0))
 
     def columns(self, width: int) -> int:
         """Number of columns of the mapped rows; see `Transform`."""

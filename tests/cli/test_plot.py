@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 
 from localsvm.data.readers.libsvm import read
 from localsvm.data.writers.libsvm import write
+from localsvm.features.joint import Joint
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.prediction.picture import feature_plane, principal_plane, sampled, shown
 
@@ -99,6 +100,19 @@ def test_a_partition_file_has_rows_alone(rows: Path, tmp_path: Path, figures: li
     invoke("plot", "--data", rows, tmp_path / "cells.h5", tmp_path / "p.png")
     names = [text.get_text() for text in figures[0].axes[0].get_legend().get_texts()]
     assert names == ["-1", "1"] and len(figures[0].axes) == 2
+
+
+def test_weights_of_members_are_their_means(rows: Path, tmp_path: Path, figures: list[Any]) -> None:
+    invoke("train", *POINT, "--metric", "auto", "--repeats", 2, rows, tmp_path / "m.h5")
+    invoke("plot", tmp_path / "m.h5", tmp_path / "p.png")
+    heights = [bar.get_height() for bar in figures[0].axes[0].patches]
+    with LocalModel(tmp_path / "m.h5") as model:
+        metric = model.chain.metric
+    assert isinstance(metric, Joint) and len(metric.parts) == 2
+    means = (metric.parts[0].importance() + metric.parts[1].importance()) / 2.0
+    np.testing.assert_allclose(heights, np.sort(means)[::-1][: len(heights)])
+    message = usage_error("plot", "--data", rows, tmp_path / "m.h5", tmp_path / "q.png")
+    assert "a metric onto 2 dimensions" in message
 
 
 def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path) -> None:

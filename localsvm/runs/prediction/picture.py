@@ -18,7 +18,7 @@ from localsvm.data.readers.libsvm import read
 from localsvm.engines.memory import Memory
 from localsvm.errors import DataError, ModelError
 from localsvm.features.encoding import Encoding
-from localsvm.features.joint import JOINT
+from localsvm.features.joint import Joint
 from localsvm.features.metric import MATRIX, Metric
 from localsvm.methods import method_called
 from localsvm.naming import opt
@@ -42,7 +42,7 @@ class Shown:
 
     Attributes
     ----------
-    metric : its values are those of d features, and of their ranks.
+    metric : of d features, and of their ranks; or those of members.
     numbers : (d,) int64, the numbers of the features in data files.
     rows : reads a data file, in scaled rows.
     support : (s, r) float32, mapped support vectors; None where there are several cells, or none are kept, or
@@ -53,7 +53,7 @@ class Shown:
     ranked : (r,) places of the features that have ranks, behind all features in the metric.
     """
 
-    metric: Metric
+    metric: Metric | Joint
     numbers: NDArray[np.int64]
     rows: Callable[[str | Path], Iterator[Labelled]]
     support: Dense | None = None
@@ -96,11 +96,9 @@ def feature_plane(path: str | Path) -> Iterator[FeaturePlane | None]:
 
 @contextmanager
 def shown(path: str | Path) -> Iterator[Shown]:
-    """Yield what can be shown of a model or partition file; ModelError where it has no metric, or several."""
+    """Yield what can be shown of a model or partition file; ModelError where it has no metric, or one for each cell."""
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
-    if file.metric is not None and file.metric[0] == JOINT:
-        raise ModelError(f"{path}: several metrics, of members; a picture is of one: train with {opt.repeats(1)}")
     learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric
     if file.kind != MODEL or (file.metric is None and not learned_by_method):
         yield _of_given(read_given(path))
@@ -181,7 +179,7 @@ def _of_given(given: Given) -> Shown:
 
 def _of_model(model: LocalModel) -> Shown:
     metric = model.chain.metric
-    assert isinstance(metric, Metric), "the file has one"
+    assert metric is not None, "the file has one"
     support = None
     of_values = model.target.score_of_values is not None  # then nearly all rows are support vectors
     if model.file.n_cells == 1 and model.method.shows_support and not of_values:
