@@ -282,8 +282,9 @@ class TrainingConfig:
         """How often the rows are divided, at most: where repeats are not given, one geometry may have none."""
         if self.repeats or self.metric_name != AUTO:
             return self.repeats or 1
-        # intervals and sets of labels are those of single members, and would be too wide for their mean
-        usual = 1 if self.effort == "low" or self.coverage is not None else USUAL_REPEATS
+        # what is promised is promised of single members, and their mean would keep more: wide intervals, missed alarms
+        single = self.effort == "low" or self.coverage is not None or self.detects
+        usual = 1 if single else USUAL_REPEATS
         return HIGH_REPEATS if self.effort == "high" else usual
 
     @property
