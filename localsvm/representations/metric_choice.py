@@ -18,7 +18,7 @@ from localsvm.representations.metric_judging import CELL, FOLDS
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, learning_bytes
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED, Choice
-from localsvm.representations.metric_trial import SECOND, Trial, kind, weaker
+from localsvm.representations.metric_trial import SECOND, STRENGTHS, Trial, kind, weaker
 from localsvm.threads import Threads
 
 FEW = 2  # learned metrics that go on
@@ -104,19 +104,23 @@ def choose(
 
 
 def choosing_bytes(
-    rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int, values: bool = False
-) -> int:
+    rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int, values: bool = False,
+    outputs: int = 1,
+) -> int:  # fmt: skip
     """Bytes that `choose` holds at most, beside all rows.
 
-    It holds the rows in each view. A candidate at work holds what is learned, or the rows that are mapped to be judged
-    and a cell of them.
+    It holds the rows in each view, and of each candidate the values of the rows of two folds. A candidate at work holds
+    what is learned, or the rows that are mapped to be judged and a cell of them.
 
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
     values : whether it is for values.
+    outputs : values of a row.
     """
+    candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
+    judged = 8 * candidates * outputs * 2 * rows // FOLDS
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     columns *= 1 + any(options.views)
     learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, values)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
-    return views + threads * max(learning, judging)
+    return views + judged + threads * max(learning, judging)

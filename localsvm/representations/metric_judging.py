@@ -62,10 +62,14 @@ def judged(
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))
         step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
-    losses, values = np.zeros((2, len(folds))), np.zeros((len(folds), data.Y.shape[1]))
+    of = np.flatnonzero(folds == fold)
+    place = np.zeros(len(folds), np.int64)
+    place[of] = np.arange(len(of))
+    losses, values = np.zeros((2, len(of))), np.zeros((len(of), data.Y.shape[1]))
     for cell in cells:
-        losses[:, cell], values[cell] = judge(cell, step, [fold])
-    return Judged(losses[:, folds == fold], values[folds == fold]), step
+        found, some = judge(cell, step, [fold]), folds[cell] == fold
+        losses[:, place[cell[some]]], values[place[cell[some]]] = found.losses[:, some], found.values[some]
+    return Judged(losses, values), step
 
 
 @dataclass(frozen=True)

@@ -406,7 +406,7 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
         values, matrix = observed.values is not None, options.matrix if asked == "auto" else asked != "diag"
         needed = learning_bytes(rows, seen, matrix, values=values)
         if asked == "auto":
-            needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, values))
+            needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, values, problems))
     copied = 4 * rows * (features + seen) if ranked else 0
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
     return max(needed + copied + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
