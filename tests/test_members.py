@@ -23,6 +23,7 @@ from selecting import observed_of
 
 from localsvm.cli.group import lsvm
 from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.blocks.dealing import Mates
 from localsvm.data.writers.libsvm import write
 from localsvm.engines.disk import Disk
 from localsvm.engines.spark import Spark
@@ -31,6 +32,7 @@ from localsvm.estimators import LocalSVC
 from localsvm.features.joint import Joint, widened
 from localsvm.features.metric import Metric
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import create, restore
 from localsvm.partition.members import Members
 from localsvm.representations import metric_trial as choosing
@@ -45,7 +47,7 @@ from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import read_given
-from localsvm.runs.preparation.metric import CHOICE_PLAN
+from localsvm.runs.preparation.metric import CHOICE_PLAN, _options
 from localsvm.runs.progress import Silent
 from localsvm.runs.train import train
 from localsvm.selection import averaging
@@ -308,6 +310,8 @@ def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
     best = Geometry.named("diag")
     others = trial.gaining(best, list(trial._results))
     assert [each.label for each in others] == ["manhattan+diag", "full"]
+    groups = Mates((np.abs(noise[0]) > 1.0).astype(np.int64), whole=True)  # of which one gains, and the other loses
+    assert not trial.gaining(best, list(trial._results), groups)
 
 
 def test_the_mean_of_two_equal_geometries_of_quantiles_gains_nothing() -> None:
@@ -332,6 +336,13 @@ def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:
         for known in ({"repeats": 2}, {"metric": "none"}, {"effort": "low", "metric": "auto"}, {"coverage": 0.9}):
             config, times = replace(auto, **known), known.get("repeats", 1)  # type: ignore[arg-type]
             assert config.as_dict()["repeats"] == config.for_rows(100).repeats == config.times == times
+    methods = KernelSVM(gamma=(1.0,), cost=(1.0,)), KernelSVM(cost=(1.0,)), LinearSVM()
+    assert [TrainingConfig(method, metric="auto").times for method in methods] == [1, 2, 1]
+    promises = {"coverage": 0.9}, {"roc": True}, {"scoring": "npl", "false_alarm": 0.05}
+    assert [TrainingConfig(**given).times for given in promises] == [1, 1, 1]
+    assert [TrainingConfig(effort="high", **given).times for given in promises] == [6, 6, 6]
+    assert [_options(TrainingConfig(), True, 5, True, classes).members for classes in (100, 101)] == [2, 1]
+    assert _options(THREE, True, 5, True, 101).members == 3
 
 
 @pytest.mark.whole

@@ -178,7 +178,8 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        what = "probabilities" if facts["calibration"] else "thresholds" if facts["thresholds"] else ""
+        members = "weights of the members" if members_text(config.get("learned")) else ""
+        what = "probabilities" if facts["calibration"] else "thresholds" if facts["thresholds"] else members
         return "none (one point)" + (f", {config['folds']} folds for the {what}" if what else "")
     return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"
 

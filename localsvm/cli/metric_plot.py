@@ -26,7 +26,9 @@ Floats = NDArray[np.float64]
 
 
 def weights(shown: Shown, path: str, force: bool) -> None:
-    """Draw the weights of the features, the largest first, MOST_BARS at most."""
+    """Draw the weights of the features, the largest first, MOST_BARS at most; of members the plain mean."""
+    from localsvm.features.joint import Joint
+
     named = named_weights(shown.numbers, shown.ranked, shown.metric.importance(), shown.encoding)
     names = [item.get("name") or str(item["feature"]) for item in named]
     importance = np.asarray([item["weight"] for item in named])
@@ -38,7 +40,10 @@ def weights(shown: Shown, path: str, force: bool) -> None:
         small = {"fontsize": "small"} if len(order) > 15 else {}
         turned = {"rotation": 90} if wide else {}
         axes.set_xticks(np.arange(len(order)), [names[i] for i in order], **small, **turned)
-        axes.set(xlabel="feature", ylabel="weight in the metric")
+        of_members = isinstance(shown.metric, Joint)
+        axes.set(
+            xlabel="feature", ylabel="mean weight in the members' metrics" if of_members else "weight in the metric"
+        )
         if len(order) < len(importance):
             axes.set_title(f"the largest {len(order)} of {len(importance):,} features")
 
@@ -49,8 +54,11 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     At most MOST_ROWS rows are drawn. The plane of the metric also has support vectors and decision values, if known.
     Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
     """
+    from localsvm.features.joint import Joint
     from localsvm.runs.prediction.picture import principal_plane, sampled
 
+    if isinstance(shown.metric, Joint):
+        raise OptionError("--data draws the plane of one metric, and each member has its own; train with --repeats 1")
     if shown.metric.rank != 2:
         raise OptionError(
             f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.rank}; learn one "

@@ -293,7 +293,7 @@ coverage = option(
 repeats = option(
     "--repeats",
     type=WholeNumber(1, 1000),
-    show_default="2 where the mean of two geometries is clearly better, and for values with groups or blocks; else 1",
+    show_default="1, or 2 where the mean of two geometries is clearly better; 6 with --effort high",
     help="Divide the rows this many times, by different seeds, train the cells of all, and average their decision "
     "values. With --metric auto the best geometries take turns, and held-out values say how much each weighs.",
     group=Group.PARTITION,

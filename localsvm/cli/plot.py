@@ -29,10 +29,10 @@ from localsvm.cli.value_types import FileName, Group
 def plot(file: str, output: str, data: str | None, force: bool) -> None:
     """Draw the metric of a model or partition file into OUTPUT (.png, .pdf or .svg; needs matplotlib).
 
-    The weights of the features, the largest first, 30 at most; of members their mean. With --data and a metric onto 2
-    dimensions instead: rows of FILE, 2000 at most, the support vectors and the decision values in the learned plane,
-    beside the plane of PCA. With --data and a model of 2 features: rows, predictions and the borders of the cells in
-    the plane of these.
+    The weights of the features, the largest first, 30 at most; of members the plain mean. With --data and a metric onto
+    2 dimensions instead: rows of FILE, 2000 at most, the support vectors and the decision values in the learned plane,
+    beside the plane of PCA. With --data and a model of 2 features: rows, predictions, and the borders of the cells
+    where each row has one, in the plane of these.
     """
     from localsvm.cli import plotting
     from localsvm.errors import OptionError

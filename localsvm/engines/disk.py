@@ -271,6 +271,7 @@ class Disk:
                 weight = None if self._weight is None else self._weight[chosen]
                 mates = None if self._group is None else self._group[chosen]
                 yield CoarseRows(number, Drawn(chosen, X, y[chosen], weight, mates))
+            del arranged  # before those of the next repeat are written
 
     def _arranged(self, coarse: NDArray[np.int32], order: NDArray[np.int64], bounds: NDArray[np.int64]) -> ScratchRows:
         """Scratch files of the rows as they are, coarse cell after coarse cell."""

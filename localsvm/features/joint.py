@@ -36,11 +36,6 @@ class Joint(Transform):
         return self.parts[0].features
 
     @property
-    def rank(self) -> int:
-        """Number of columns that each metric gives."""
-        return self.width
-
-    @property
     def mixes(self) -> bool:
         """True where a metric is a matrix."""
         return any(part.mixes for part in self.parts)

@@ -188,6 +188,11 @@ class Method(ABC):
                 raise OptionError(f"{getattr(opt, item.name)(value)}: choose one of {', '.join(choices)}")
 
     @property
+    def searches(self) -> bool:
+        """False where the options leave one point of the grid."""
+        return True
+
+    @property
     def distance(self) -> str:
         """Distance that the method measures by, "euclidean" or "manhattan"."""
         return self.distances[0]

@@ -22,6 +22,7 @@ from localsvm.representations.metric_trial import SECOND, STRENGTHS, Trial, kind
 from localsvm.threads import Threads
 
 FEW = 2  # learned metrics that go on
+MEANS = 5  # arrays of as many values as those of a candidate, while means are judged
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Options:
     matrix: bool = True
     members: int = 1
     gaining: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the values of judged rows are needed, for means of them."""
+        return self.gaining and self.members > 1
 
     @property
     def plain(self) -> list[Geometry]:
@@ -83,7 +89,7 @@ def choose(
     first, members = options.plain[0], options.members
     if len(np.unique(folds)) < FOLDS:
         return replace(NONE_TRIED, name=first.label), {}
-    trial = Trial(views, folds, plan, seed, threads)
+    trial = Trial(views, folds, plan, seed, threads, options.keeps)
     learned = trial.learned(options.plain, options.matrix)
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in weaker(each) if weak != first]
@@ -94,7 +100,7 @@ def choose(
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.gaining(best, hopeful) if options.gaining else trial.others(first, ordered[:members])
+        others = trial.gaining(best, hopeful, mates) if options.gaining else trial.others(first, ordered[:members])
     choice = trial.tested(first, best, tries, mates)
     if options.gaining and choice.geometry == first:
         others = []
@@ -109,15 +115,16 @@ def choosing_bytes(
 ) -> int:  # fmt: skip
     """Bytes that `choose` holds at most, beside all rows.
 
-    It holds the rows in each view, and of each candidate the values of the rows of two folds. A candidate at work holds
-    what is learned, or the rows that are mapped to be judged and a cell of them.
+    It holds the rows in each view, and where means are judged, the values of the rows of two folds: of each candidate,
+    and MEANS times while they are compared. A candidate at work holds what is learned, or the rows that are mapped to
+    be judged and a cell of them.
 
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
     values : whether it is for values.
     outputs : values of a row.
     """
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
-    judged = 8 * candidates * outputs * 2 * rows // FOLDS
+    judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     columns *= 1 + any(options.views)
     learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, values)

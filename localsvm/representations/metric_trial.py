@@ -13,7 +13,7 @@ from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_judging import Judged, Step, judged
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, MetricLearner, Rows
 from localsvm.representations.metric_rows import MetricRows
-from localsvm.representations.metric_tests import Choice, paired, tested
+from localsvm.representations.metric_tests import WORSE, Choice, paired, tested
 from localsvm.threads import Threads
 
 SHARE = 6  # a candidate's sample has one in so many of the rows that it learns from: samples take most of the time
@@ -32,12 +32,14 @@ class Trial:
     Parameters
     ----------
     views, folds, plan, seed, threads : as `choose` is given them.
+    keeps : whether the values of judged rows are kept, for `gaining`.
     """
 
     def __init__(
         self, views: Mapping[bool, MetricRows], folds: NDArray[np.int64], plan: LearningPlan, seed: int,
-        threads: Threads,
+        threads: Threads, keeps: bool = True,
     ) -> None:  # fmt: skip
+        self._keeps = keeps
         self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
         self._every, self._of_values = np.arange(len(folds), dtype=np.int64), next(iter(views.values())).values
         self._courses: dict[tuple[Geometry, int], Course] = {}
@@ -106,15 +108,17 @@ class Trial:
         choice = self._tested(first, hopeful[0], tries, mates)
         return choice.geometry == hopeful[0] and max(choice.z) < SURE
 
-    def gaining(self, best: Geometry, candidates: Iterable[Geometry]) -> list[Geometry]:
+    def gaining(self, best: Geometry, candidates: Iterable[Geometry], mates: Mates | None = None) -> list[Geometry]:
         """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
         rows, order = self._views[best.ranks], self._order(best)
+        same = None if mates is None else mates.of(order)
         share, of_best = self._share(best), rows.losses(rows.Y[order], self._values(best))
         gains = {}
         for each in candidates:
             if kind(each) != kind(best):
                 both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
-                if paired(both, share)[0] <= CLEARLY:
+                less, wrong = paired(both, share, same)
+                if less <= CLEARLY and wrong < WORSE:
                     gains[each] = float(both[0] @ share)
         enough = -GAIN * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
@@ -197,6 +201,8 @@ class Trial:
         step = self._steps.get(geometry)
         result, step = judged(data, self._folds, fold, course, map_, self._seed, self._threads.check, step)
         self._steps.setdefault(geometry, step)
+        if not self._keeps:
+            result = result._replace(values=result.values[:, :0])
         self._results.setdefault(geometry, {})[fold] = result
 
     def _data(self, geometry: Geometry) -> MetricRows:

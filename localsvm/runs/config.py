@@ -282,10 +282,12 @@ class TrainingConfig:
         """How often the rows are divided, at most: where repeats are not given, one geometry may have none."""
         if self.repeats or self.metric_name != AUTO:
             return self.repeats or 1
-        # what is promised is promised of single members, and their mean would keep more: wide intervals, missed alarms
-        single = self.effort == "low" or self.coverage is not None or self.detects
-        usual = 1 if single else USUAL_REPEATS
-        return HIGH_REPEATS if self.effort == "high" else usual
+        if self.effort == "high":
+            return HIGH_REPEATS
+        # what is promised is promised of single members: intervals of their mean would be wider, more alarms missed
+        promises = self.coverage is not None or self.detects
+        pays = self.method.default_metric == AUTO and self.method.searches and self.effort != "low" and not promises
+        return USUAL_REPEATS if pays else 1
 
     @property
     def known_repeats(self) -> int | None:

@@ -112,7 +112,7 @@ def test_weights_of_members_are_their_means(rows: Path, tmp_path: Path, figures:
     means = (metric.parts[0].importance() + metric.parts[1].importance()) / 2.0
     np.testing.assert_allclose(heights, np.sort(means)[::-1][: len(heights)])
     message = usage_error("plot", "--data", rows, tmp_path / "m.h5", tmp_path / "q.png")
-    assert "a metric onto 2 dimensions" in message
+    assert "train with --repeats 1" in message
 
 
 def test_what_cannot_be_drawn_is_refused(rows: Path, plane: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def feature_plane(path: str | Path) -> Iterator[FeaturePlane | None]:
 
 @contextmanager
 def shown(path: str | Path) -> Iterator[Shown]:
-    """Yield what can be shown of a model or partition file; ModelError where it has no metric, or one for each cell."""
+    """Yield what can be shown of a model or partition file; ModelError where it has none, or -m svml several."""
     file = load_metric(path)
     method = method_called(str(dict(file.config.get("method", {})).get("name")))
     learned_by_method = file.kind == MODEL and file.metric is None and method is not None and method.learns_metric

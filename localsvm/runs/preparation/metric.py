@@ -41,6 +41,7 @@ from localsvm.threads import Threads
 TESTED = 4  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
 # with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
 # and the memory would be much more than those of training
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
@@ -297,7 +298,7 @@ class _Learning:
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
         few = data.values and mates is not None and mates.whole
-        options = _options(config, is_dense(data.X), before, self.ranks is not None, few)
+        options = _options(config, is_dense(data.X), before, self.ranks is not None, data.Y.shape[1], few)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
@@ -348,19 +349,21 @@ def _metric(data: MetricRows, values: NDArray[np.float64]) -> Metric:
 
 
 def _options(
-    config: TrainingConfig, dense: bool, features: int, ranked: bool, few: bool = False
+    config: TrainingConfig, dense: bool, features: int, ranked: bool, outputs: int, few: bool = False
 ) -> Options:  # fmt: skip
     """The geometries that auto tries for rows of so many columns.
 
     ranked : whether these can have ranks.
+    outputs : values of a row.
     few : whether values are held out by groups or stretches. Few of these judge, and a mean is safer than the best
-        geometry, however little it gains; of classes it is not.
+        geometry, however little it gains. Of classes that was not measured to help.
     """
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
     matrix = dense and features <= MATRIX_FEATURES and "euclidean" in distances
     gaining = config.known_repeats is None and not few
-    return Options(distances, views, matrix, config.times, gaining)
+    times = 1 if gaining and outputs > MEMBER_OUTPUTS else config.times
+    return Options(distances, views, matrix, times, gaining)
 
 
 def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> MetricRows:
@@ -402,7 +405,7 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
     if asked in BASELINES:
         needed = baseline_bytes(asked, rows, seen)
     else:
-        options, some = _options(config, dense, features, ranked), min(rows, CHOICE_ROWS)
+        options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
         values, matrix = observed.values is not None, options.matrix if asked == "auto" else asked != "diag"
         needed = learning_bytes(rows, seen, matrix, values=values)
         if asked == "auto":
