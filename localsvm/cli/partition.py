@@ -41,7 +41,7 @@ def partition(
     train_file: str, output: str, metric_file: str | None, plot: str | None, jobs: int | None, memory: int | None,
     out_of_core: bool, force: bool, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Divide TRAIN_FILE into cells, as lsvm-train would.
+    """Divide TRAIN_FILE into cells, as lsvm-train --repeats 1 would.
 
     PARTITION_FILE keeps the cells and the scaling, for lsvm-train --partition-file. The spread of the cell sizes is
     printed as a table of names and values. Balance is 1 for equal cells, and the factor by which unequal ones slow
