@@ -105,10 +105,7 @@ class System(ABC):
         By default fold models are kept as they are, and what has no start is solved from nothing. A job's start is
         what `start` or `whole_start` gave, None without cross-validation.
         """
-        return [
-            self.solve([job], [None], 1.0)[0][0] if start is None else start
-            for job, start in zip(jobs, starts, strict=True)
-        ]
+        return [self.solve([job], [None], 1.0)[0][0] if s is None else s for job, s in zip(jobs, starts, strict=True)]
 
     def start(self, solution: Solution) -> Start:
         """Part of a solution to keep for `final`: no more than that needs, as it may travel between processes."""
@@ -188,11 +185,6 @@ class Method(ABC):
                 raise OptionError(f"{getattr(opt, item.name)(value)}: choose one of {', '.join(choices)}")
 
     @property
-    def searches(self) -> bool:
-        """False where the options leave one point of the grid."""
-        return True
-
-    @property
     def distance(self) -> str:
         """Distance that the method measures by, "euclidean" or "manhattan"."""
         return self.distances[0]
@@ -239,6 +231,10 @@ class Method(ABC):
         """Metrics that so many models learned to measure by, from a file's arrays by name; none where they did not."""
         return []
 
+    def is_point(self) -> bool:
+        """Whether the options leave one point of the grid."""
+        return False
+
     def default_cell_size(self, rows: int) -> int:
         """Default of -c, the most rows of a cell, for so many rows in all."""
         return 2000
@@ -269,8 +265,7 @@ class Method(ABC):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The grid of one cell. All cells of a run, even one of a single row, have the same names and as many settings.
 
-        It must not depend on held-out labels. average_rows, folds : the mean size of all cells, in rows; of the run, as
-        a small cell may have fewer folds.
+        It must not depend on held-out labels. average_rows : of all cells in the mean. folds : of the run.
         """
 
     @abstractmethod

@@ -286,8 +286,8 @@ class TrainingConfig:
             return HIGH_REPEATS
         # what is promised is promised of single members: intervals of their mean would be wider, more alarms missed
         promises = self.coverage is not None or self.detects
-        pays = self.method.default_metric == AUTO and self.method.searches and self.effort != "low" and not promises
-        return USUAL_REPEATS if pays else 1
+        usual = self.method.default_metric == AUTO and not self.method.is_point() and self.effort != "low"
+        return USUAL_REPEATS if usual and not promises else 1
 
     @property
     def known_repeats(self) -> int | None:

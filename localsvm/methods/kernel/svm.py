@@ -34,10 +34,9 @@ class KernelSVM(ValueOptions):
         """
         return max(SMALL, min(LARGE, CELL_WORK // max(1, rows)))
 
-    @property
-    def searches(self) -> bool:
-        """False where gamma, the cost and epsilon have one value each."""
-        return len(self.gamma) != 1 or len(self.cost) != 1 or len(self.epsilon) > 1
+    def is_point(self) -> bool:
+        """Whether gamma, the cost and epsilon have one value each."""
+        return len(self.gamma) == 1 == len(self.cost) and len(self.epsilon) <= 1
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
