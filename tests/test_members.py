@@ -251,8 +251,8 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
-@pytest.mark.parametrize("classes", [0, 2, 3])
-@pytest.mark.fast(3)
+@pytest.mark.parametrize("classes", [2, 0, 3])
+@pytest.mark.fast(1)
 def test_there_are_two_members_where_the_mean_of_two_geometries_is_clearly_better(
     classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,7 +375,7 @@ def test_high_effort_has_members_and_one_cell_of_one_geometry_has_none(tmp_path:
         return Dataset(rows().X[:4].copy(), np.asarray([0.0, 1, 0, 1]))
 
     assert train(few(), high, tmp_path / "few.h5").repeats == 1
-    assert TrainingConfig(effort="high", metric="none").times == 1 == TrainingConfig().times
+    assert TrainingConfig(effort="high", metric="none").times == 1
     told: list[str] = []
 
     class Noting(Silent):

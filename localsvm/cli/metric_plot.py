@@ -54,16 +54,9 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
     At most MOST_ROWS rows are drawn. The plane of the metric also has support vectors and decision values, if known.
     Raises OptionError for a metric onto other than 2 dimensions, and what reading raises.
     """
-    from localsvm.features.joint import Joint
     from localsvm.runs.prediction.picture import principal_plane, sampled
 
-    if isinstance(shown.metric, Joint):
-        raise OptionError("--data draws the plane of one metric, and each member has its own; train with --repeats 1")
-    if shown.metric.rank != 2:
-        raise OptionError(
-            f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.rank}; learn one "
-            "by --metric rank:2 (of svml by --form rank:2)"
-        )
+    _check_plane(shown)
     X, y = sampled(shown.rows(data), MOST_ROWS, np.random.default_rng(0))
     Z = np.asarray(shown.metric.apply(X), np.float64)
     pca, share = principal_plane(X)
@@ -91,6 +84,18 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
             ylabel=axis.format(2, float(share[1])),
         )
         _legend(principal)
+
+
+def _check_plane(shown: Shown) -> None:
+    from localsvm.features.joint import Joint
+
+    if isinstance(shown.metric, Joint):
+        raise OptionError("--data draws the plane of one metric, and each member has its own; train with --repeats 1")
+    if shown.metric.rank != 2:
+        raise OptionError(
+            f"--data draws the plane of a metric onto 2 dimensions, and this one has {shown.metric.rank}; learn one "
+            "by --metric rank:2 (of svml by --form rank:2)"
+        )
 
 
 def two_features(plane: FeaturePlane, data: str, path: str, force: bool) -> None:
