@@ -11,6 +11,7 @@ from localsvm.cli import plotting
 from localsvm.cli.metric_report import named_weights
 from localsvm.cli.plane_colours import colours_of
 from localsvm.errors import OptionError
+from localsvm.features.joint import Joint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +28,6 @@ Floats = NDArray[np.float64]
 
 def weights(shown: Shown, path: str, force: bool) -> None:
     """Draw the weights of the features, the largest first, MOST_BARS at most; of members the plain mean."""
-    from localsvm.features.joint import Joint
-
     named = named_weights(shown.numbers, shown.ranked, shown.metric.importance(), shown.encoding)
     names = [item.get("name") or str(item["feature"]) for item in named]
     importance = np.asarray([item["weight"] for item in named])
@@ -41,9 +40,8 @@ def weights(shown: Shown, path: str, force: bool) -> None:
         turned = {"rotation": 90} if wide else {}
         axes.set_xticks(np.arange(len(order)), [names[i] for i in order], **small, **turned)
         of_members = isinstance(shown.metric, Joint)
-        axes.set(
-            xlabel="feature", ylabel="mean weight in the members' metrics" if of_members else "weight in the metric"
-        )
+        weight = "mean weight in the members' metrics" if of_members else "weight in the metric"
+        axes.set(xlabel="feature", ylabel=weight)
         if len(order) < len(importance):
             axes.set_title(f"the largest {len(order)} of {len(importance):,} features")
 
@@ -87,8 +85,6 @@ def planes(shown: Shown, data: str, path: str, force: bool) -> None:
 
 
 def _check_plane(shown: Shown) -> None:
-    from localsvm.features.joint import Joint
-
     if isinstance(shown.metric, Joint):
         raise OptionError("--data draws the plane of one metric, and each member has its own; train with --repeats 1")
     if shown.metric.rank != 2:

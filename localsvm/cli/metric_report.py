@@ -68,13 +68,14 @@ def weights_of(model: Model) -> dict[str, Any] | None:
     means over these.
     """
     from localsvm.features.encoding import Encoding
+    from localsvm.features.metric import mean_importance
     from localsvm.runs.preparation.stored import features_of, metrics_of
 
     metrics = metrics_of(model)
     if not metrics:
         return None
     metric, numbers = metrics[0], features_of(model.columns, model.config)
-    weights = sum((each.importance() for each in metrics[1:]), metric.importance()) / len(metrics)
+    weights = mean_importance(metrics)
     table = model.config.get("table")
     encoding = None if table is None else Encoding.from_dict(table)
     ranked: Any = [] if model.ranks is None else model.ranks["columns"]

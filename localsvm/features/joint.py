@@ -12,7 +12,7 @@ from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples, as_examples
 from localsvm.features.base import Transform
-from localsvm.features.metric import Metric
+from localsvm.features.metric import Metric, mean_importance
 from localsvm.store.pieces import Unsound
 
 JOINT = "members"  # its kind
@@ -42,7 +42,7 @@ class Joint(Transform):
 
     def importance(self) -> NDArray[np.float64]:
         """Importance (d,) float64 of each feature: the mean over the metrics; see `Metric.importance`."""
-        return np.asarray(np.mean([part.importance() for part in self.parts], axis=0))
+        return mean_importance(self.parts)
 
     def columns(self, width: int) -> int:
         """Number of columns of the mapped rows; see `Transform`."""

@@ -5,7 +5,7 @@ The Euclidean distance after it is the one that partition, routing, kernels and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -107,3 +107,9 @@ class Metric(Transform):
         if kind == MATRIX and not 1 <= int(np.max(lengths["rank"])) <= features:
             raise Unsound(f"/metric/{MATRIX} has no column, or more columns than features")
         return cls(np.ascontiguousarray(state[kind]))
+
+
+def mean_importance(metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """Importance (d,) float64 of each feature in the mean over some metrics; see `Metric.importance`."""
+    first, *others = metrics
+    return np.asarray(sum((each.importance() for each in others), first.importance()) / len(metrics))

@@ -265,7 +265,7 @@ class Method(ABC):
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The grid of one cell. All cells of a run, even one of a single row, have the same names and as many settings.
 
-        It must not depend on held-out labels. average_rows : of all cells in the mean. folds : of the run.
+        It must not depend on held-out labels. average_rows : mean of all cells. folds : small cells may have fewer.
         """
 
     @abstractmethod

@@ -63,12 +63,11 @@ def judged(
         order = np.random.default_rng(seed).permutation(len(cells))
         step = _tuned(judge, [cells[i] for i in order[: min(TUNED, max(1, len(cells) // 2))]])
     of = np.flatnonzero(folds == fold)
-    place = np.zeros(len(folds), np.int64)
-    place[of] = np.arange(len(of))
     losses, values = np.zeros((2, len(of))), np.zeros((len(of), data.Y.shape[1]))
     for cell in cells:
         found, some = judge(cell, step, [fold]), folds[cell] == fold
-        losses[:, place[cell[some]]], values[place[cell[some]]] = found.losses[:, some], found.values[some]
+        place = np.searchsorted(of, cell[some])
+        losses[:, place], values[place] = found.losses[:, some], found.values[some]
     return Judged(losses, values), step
 
 
