@@ -1,47 +1,91 @@
 #include "holdout.h"
 
-#include <string.h>
-
 #include "ridge.h"
 
 /* The upper triangle of a row-major matrix is the lower one of a column-major one, which LAPACK factors in a fifth less
  * time. */
 static char UPPER[] = "L", PLAIN[] = "N", TRANSPOSED[] = "T";
 static float zero = 0.0f, one = 1.0f;
-static int single = 1;
 
-/* Solves with the factor, in place. */
-static void solve(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, float *x)
+enum { LANES = 8 };
+
+/* Copies a matrix (m x k) into the columns of another, whose rows have `ld` floats. */
+static void transpose(const float *from, int m, int k, float *to, int ld)
 {
-    int info = 0;
-    lapack->potrs(UPPER, &h->t, &single, h->factor, &h->ld, x, &h->t, &info);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < k; j++)
+            to[(int64_t)j * ld + i] = from[(int64_t)i * k + j];
 }
 
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
-    int others = h->n - h->t;
+    int others = h->n - h->t, info = 0;
     const int status = lsvm_ridge_factor(lapack, UPPER, h->kernel, h->t, h->ld, h->ridge, h->factor);
     if (status != LSVM_OK)
         return status;
-    memcpy(h->a, h->y, (size_t)h->t * sizeof(float));
-    solve(lapack, h, h->a);
+    transpose(h->y, h->t, h->outputs, h->a, h->t);
+    lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->a, &h->t, &info);
     /* rows are columns of BLAS */
-    lapack->gemm(TRANSPOSED, PLAIN, &single, &others, &h->t, &one, h->a, &h->t, h->kernel + (int64_t)h->t * h->ld,
-                 &h->ld, &zero, h->values, &single);
+    lapack->gemm(TRANSPOSED, PLAIN, &h->outputs, &others, &h->t, &one, h->a, &h->t, h->kernel + (int64_t)h->t * h->ld,
+                 &h->ld, &zero, h->values, &h->outputs);
     return LSVM_OK;
 }
 
-void lsvm_holdout_slope(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
+/* `left`, and the derivative by the ridge. */
+static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
 {
-    int others = h->n - h->t;
-    memcpy(h->left + h->t, u, (size_t)others * sizeof(float));
-    lapack->gemm(PLAIN, TRANSPOSED, &h->t, &single, &others, &one, h->kernel + (int64_t)h->t * h->ld, &h->ld,
-                 h->left + h->t, &single, &zero, h->left, &h->t);
-    solve(lapack, h, h->left);
+    int others = h->n - h->t, info = 0;
+    transpose(u, others, h->outputs, h->left + h->t, h->n);
+    lapack->gemm(PLAIN, PLAIN, &h->t, &h->outputs, &others, &one, h->kernel + (int64_t)h->t * h->ld, &h->ld,
+                 h->left + h->t, &h->n, &zero, h->left, &h->n);
+    lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->left, &h->n, &info);
     h->ridge_slope = 0.0;
-    for (int i = 0; i < h->t; i++) {
-        h->left[i] = -h->left[i];
-        h->ridge_slope += (double)h->left[i] * (double)h->a[i];
-        h->kernel[(int64_t)i * h->ld + i] = 0.0f;
+    for (int k = 0; k < h->outputs; k++) {
+        float *left = h->left + (int64_t)k * h->n;
+        const float *a = h->a + (int64_t)k * h->t;
+        for (int i = 0; i < h->t; i++) {
+            left[i] = -left[i];
+            h->ridge_slope += (double)left[i] * (double)a[i];
+        }
+    }
+}
+
+/* Multiplies a row of the kernel (t) by the derivative by it, adds it to the sums of columns, and returns its sum. */
+static double to_slopes(float *row, const float *by_kernel, int t, double *columns)
+{
+    float part[LANES] = {0};
+    double sum = 0.0;
+    int j = 0;
+    for (; j + LANES <= t; j += LANES)
+        for (int l = 0; l < LANES; l++) {
+            row[j + l] *= by_kernel[j + l];
+            part[l] += row[j + l];
+            columns[j + l] += (double)row[j + l];
+        }
+    for (; j < t; j++) {
+        row[j] *= by_kernel[j];
+        sum += (double)row[j];
+        columns[j] += (double)row[j];
+    }
+    for (int l = 0; l < LANES; l++)
+        sum += (double)part[l];
+    return sum;
+}
+
+void lsvm_holdout_slopes(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
+{
+    find_left(lapack, h, u);
+    for (int j = 0; j < h->t; j++)
+        h->columns[j] = 0.0;
+    for (int i = 0; i < h->n; i += LSVM_HOLDOUT_BLOCK) {
+        int rows = h->n - i < LSVM_HOLDOUT_BLOCK ? h->n - i : LSVM_HOLDOUT_BLOCK;
+        lapack->gemm(PLAIN, TRANSPOSED, &h->t, &rows, &h->outputs, &one, h->a, &h->t, h->left + i, &h->n, &zero,
+                     h->scratch, &h->ld);
+        for (int k = 0; k < rows; k++) {
+            float *row = h->kernel + (int64_t)(i + k) * h->ld;
+            if (i + k < h->t)
+                row[i + k] = 0.0f;
+            h->rows[i + k] = to_slopes(row, h->scratch + (int64_t)k * h->ld, h->t, h->columns);
+        }
     }
 }

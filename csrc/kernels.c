@@ -46,10 +46,10 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, co
     ops->expansions(a, e, scratch, out);
 }
 
-void lsvm_weighted_sums(const struct lsvm_ops *ops, const struct lsvm_weights *w, const float *x, int64_t m,
+void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ld, const float *x, int64_t m,
                         const float *columns, int64_t n, int64_t d, double *out)
 {
-    ops->weighted_sums(w, x, m, columns, n, d, out);
+    ops->weighted_sums(w, ld, x, m, columns, n, d, out);
 }
 
 void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,

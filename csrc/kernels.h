@@ -95,17 +95,10 @@ void lsvm_expansions(const struct lsvm_ops *ops, const struct lsvm_points *a, co
 void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, const struct lsvm_panels *b,
                      const struct lsvm_kernel *kernel, const double *coef, double *out);
 
-/* Weights w_ij = left_i values[i*ld + j] right_j of m rows and n others; without left and right where these are NULL. */
-struct lsvm_weights {
-    const float *values;
-    int64_t ld;
-    const float *left, *right; /* m, n: both or none */
-    float *scratch;            /* n, where there are both */
-};
-
 /* out[k] = sum_ij w_ij |a_ik - b_jk| for the d features of m rows a, x (m x d), and n rows b, whose columns are n floats
- * each, one after the other. Each row of w is summed in single precision, lane by lane, the rows in double. */
-void lsvm_weighted_sums(const struct lsvm_ops *ops, const struct lsvm_weights *w, const float *x, int64_t m,
+ * each, one after the other. w (m x n) has ld floats from row to row; each row is summed in single precision, lane by lane,
+ * the rows in double. */
+void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ld, const float *x, int64_t m,
                         const float *columns, int64_t n, int64_t d, double *out);
 
 /* Adds to out (m, n) what the rows first .. last - 1 of the upper triangle of a symmetric K (n, n) give to X K, for X

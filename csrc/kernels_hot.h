@@ -297,7 +297,7 @@ enum { SUMMED_FEATURES = 4 };
 
 /* Features k .. k + count - 1 at once: their sums do not wait for each other, and a row of w is read once for all. */
 static inline __attribute__((always_inline)) void add_weighted(const float *row, const float *own, const float *columns,
-                                                               int64_t n, int count, double share, double *out)
+                                                               int64_t n, int count, double *out)
 {
     vfloat sum[SUMMED_FEATURES][2] = {{{0}}};
     float rest[SUMMED_FEATURES] = {0.0f};
@@ -320,27 +320,21 @@ static inline __attribute__((always_inline)) void add_weighted(const float *row,
         for (int k = 0; k < count; k++)
             total[k] += (double)sum[k][0][l];
     for (int k = 0; k < count; k++)
-        out[k] += share * total[k];
+        out[k] += total[k];
 }
 
-static void weighted_sums(const struct lsvm_weights *w, const float *x, int64_t m, const float *columns, int64_t n,
+static void weighted_sums(const float *w, int64_t ld, const float *x, int64_t m, const float *columns, int64_t n,
                           int64_t d, double *out)
 {
     for (int64_t k = 0; k < d; k++)
         out[k] = 0.0;
     for (int64_t i = 0; i < m; i++) {
-        const float *row = w->values + i * w->ld, *own = x + i * d;
-        const double share = w->left != NULL ? (double)w->left[i] : 1.0;
-        if (w->left != NULL) {
-            for (int64_t j = 0; j < n; j++)
-                w->scratch[j] = row[j] * w->right[j];
-            row = w->scratch;
-        }
+        const float *row = w + i * ld, *own = x + i * d;
         int64_t k = 0;
         for (; k + SUMMED_FEATURES <= d; k += SUMMED_FEATURES)
-            add_weighted(row, own + k, columns + k * n, n, SUMMED_FEATURES, share, out + k);
+            add_weighted(row, own + k, columns + k * n, n, SUMMED_FEATURES, out + k);
         for (; k < d; k++)
-            add_weighted(row, own + k, columns + k * n, n, 1, share, out + k);
+            add_weighted(row, own + k, columns + k * n, n, 1, out + k);
     }
 }
 

@@ -7,10 +7,6 @@
 struct lsvm_lapack {
     void (*gemm)(char *transa, char *transb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b,
                  int *ldb, float *beta, float *c, int *ldc);
-    void (*syrk)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *beta, float *c,
-                 int *ldc);
-    void (*syr2k)(char *uplo, char *trans, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
-                  float *beta, float *c, int *ldc);
     void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potri)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potrs)(char *uplo, int *n, int *nrhs, float *a, int *lda, float *b, int *ldb, int *info);

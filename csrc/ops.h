@@ -51,7 +51,7 @@ struct lsvm_ops {
     void (*expansions)(const struct lsvm_points *a, const struct lsvm_expansion *e, float *scratch, double *out);
     void (*accumulate)(const struct lsvm_points *a, const struct lsvm_panels *b, const struct lsvm_kernel *kernel,
                        const double *coef, double *out);
-    void (*weighted_sums)(const struct lsvm_weights *w, const float *x, int64_t m, const float *columns, int64_t n,
+    void (*weighted_sums)(const float *w, int64_t ld, const float *x, int64_t m, const float *columns, int64_t n,
                           int64_t d, double *out);
     void (*symmetric_products)(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
                                float *out);

@@ -93,15 +93,6 @@ def kernel_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scal
     return np.asarray(np.exp(-(apart if manhattan else apart**2).sum(axis=2)))
 
 
-def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
-    """The mean loss of a sample of classes, by refits."""
-    K = kernel_at(learner, part, values, scalars)
-    Y, w = learner._data.Y[part].astype(np.float64), learner._data.weight[part]
-    A = np.linalg.inv(K + np.exp(scalars[1]) * np.eye(len(K)))
-    h = np.maximum(0.0, Y * (A @ Y) / np.diag(A)[:, None])
-    return float((w / w.sum()) @ np.square(h).sum(axis=1))
-
-
 def residuals_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
     """Residuals (m, problems) of the second half of a sample, by ridge regression of the first."""
     K, t = kernel_at(learner, part, values, scalars), len(part) // 2
@@ -109,12 +100,14 @@ def residuals_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, s
     return np.asarray(Y[t:] - K[t:, :t] @ np.linalg.solve(K[:t, :t] + np.exp(scalars[1]) * np.eye(t), Y[:t]))
 
 
-def value_loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
-    """The mean loss of a sample of values: squares up to LARGEST_RESIDUAL and lines beyond, or the pinball loss."""
-    left, w = residuals_at(learner, part, values, scalars), learner._data.weight[part[len(part) // 2 :]]
-    w = w / w.sum()
-    if learner._data.levels:
-        losses = [min(w @ Loss(QUANTILE, level)(left - c)[:, 0] for c in left[:, 0]) for level in learner._data.levels]
+def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> float:
+    """The mean loss of a sample: squared hinges, squares up to LARGEST_RESIDUAL and lines beyond, or pinball losses."""
+    data, half = learner._data, part[len(part) // 2 :]
+    left, w = residuals_at(learner, part, values, scalars), data.weight[half] / data.weight[half].sum()
+    if not data.values:
+        return float(w @ np.square(np.maximum(0.0, data.Y[half] * left)).sum(axis=1))
+    if data.levels:
+        losses = [min(w @ Loss(QUANTILE, level)(left - c)[:, 0] for c in left[:, 0]) for level in data.levels]
         return float(np.mean(losses))
     inside = np.minimum(np.abs(left), LARGEST_RESIDUAL)
     return float(w @ (inside * (2.0 * np.abs(left) - inside)).sum(axis=1))
@@ -124,29 +117,10 @@ def value_loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, 
     ("distance", "shape"), [("euclidean", (4,)), ("euclidean", (4, 4)), ("euclidean", (4, 2)), ("manhattan", (4,))]
 )
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_gradient_by_the_metric_is_that_of_differences(distance: str, shape: tuple[int, ...], classes: int) -> None:
+def test_the_gradient_for_classes_is_that_of_differences(distance: str, shape: tuple[int, ...], classes: int) -> None:
     X, y = rows(classes=classes)
     Y = np.where(y[:, None] == np.arange(1, 2 if classes == 2 else classes + 1) % classes, 1.0, -1.0)
-    rng = np.random.default_rng(1)
-    Y, weight, measured = Y.astype(np.float32), rng.random(240) + 0.1, DISTANCES[distance]
-    learner = MetricLearner(MetricRows(X + 100.0, Y, weight, distance=measured), np.arange(240), sample=40)
-    part, values, scalars = np.arange(40), rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
-    slope, scalar_slope = learner._gradient(learner._loss(), part, values, scalars)
-    assert_slopes(loss_at, learner, part, values, scalars, slope, scalar_slope)
-
-
-def assert_slopes(loss: Any, learner: MetricLearner, part: Any, values: Any, scalars: Any, *found: Any) -> None:
-    """The slopes that were found, by the metric and by the scalars, are those of differences."""
-    step, shape = 1e-5, values.shape
-    for at in [(0,), (3,)] if len(shape) == 1 else [(0, 0), (2, 1), (3, 0)]:
-        change = np.zeros(shape)
-        change[at] = step
-        up, down = (loss(learner, part, values + sign * change, scalars) for sign in (1, -1))
-        assert found[0][at] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
-    for i in range(2):
-        change = np.eye(2)[i] * step
-        up, down = (loss(learner, part, values, scalars + sign * change) for sign in (1, -1))
-        assert found[1][i] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+    assert_gradient(MetricRows(X + 100.0, Y.astype(np.float32), weights(240), distance=DISTANCES[distance]), shape)
 
 
 @pytest.mark.parametrize(
@@ -156,16 +130,32 @@ def assert_slopes(loss: Any, learner: MetricLearner, part: Any, values: Any, sca
 def test_the_gradient_for_values_is_that_of_differences(
     distance: str, shape: tuple[int, ...], levels: tuple[float, ...]
 ) -> None:
-    """The first half of a sample predicts the second, whose largest residuals count as in the Huber loss."""
+    """The largest residuals count as in the Huber loss."""
     rng = np.random.default_rng(1 + len(levels))
-    X, Y = rng.standard_normal((41, 4)).astype(np.float32), 3.0 * rng.standard_normal((41, 1))
-    weight, measured = rng.random(41) + 0.1, DISTANCES[distance]
-    data = MetricRows(X, Y.astype(np.float32), weight, distance=measured, values=True, levels=levels)
-    learner = MetricLearner(data, np.arange(41), sample=10)
-    assert learner._size == 20
-    part, values, scalars = rng.permutation(41)[:20], rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
-    found = learner._gradient(learner._loss(), part, values, scalars)
-    assert_slopes(value_loss_at, learner, part, values, scalars, *found)
+    X, Y = rng.standard_normal((81, 4)).astype(np.float32), 3.0 * rng.standard_normal((81, 1)).astype(np.float32)
+    assert_gradient(MetricRows(X, Y, weights(81), distance=DISTANCES[distance], values=True, levels=levels), shape)
+
+
+def weights(n: int) -> np.ndarray:
+    return np.random.default_rng(n).random(n) + 0.1
+
+
+def assert_gradient(data: MetricRows, shape: tuple[int, ...]) -> None:
+    """The slopes of a learner's loss, by the metric and by the scalars, are those of differences."""
+    n, step, rng = len(data.Y), 1e-5, np.random.default_rng(1)
+    learner = MetricLearner(data, np.arange(n), sample=20)
+    assert learner._size == 40
+    part, values, scalars = rng.permutation(n)[:40], rng.standard_normal(shape) / 2, np.asarray([0.2, -1.0])
+    slope, scalar_slope = learner._gradient(learner._loss(), part, values, scalars)
+    for at in [(0,), (3,)] if len(shape) == 1 else [(0, 0), (2, 1), (3, 0)]:
+        change = np.zeros(shape)
+        change[at] = step
+        up, down = (loss_at(learner, part, values + sign * change, scalars) for sign in (1, -1))
+        assert slope[at] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
+    for i in range(2):
+        change = np.eye(2)[i] * step
+        up, down = (loss_at(learner, part, values, scalars + sign * change) for sign in (1, -1))
+        assert scalar_slope[i] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=2e-4)
 
 
 def grouped(group: np.ndarray, known: bool) -> MetricLearner:
@@ -196,9 +186,10 @@ def test_rows_of_a_group_do_not_predict_each_other(groups: int) -> None:
     assert_array_equal(np.sort(part), np.unique(part))
 
 
+@pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_the_fewest_rows_of_values_teach_little_and_break_nothing(n: int) -> None:
-    data = MetricRows(np.eye(3, dtype=np.float32)[:n], np.ones((n, 1), np.float32), np.ones(n), values=True)
+def test_the_fewest_rows_teach_little_and_break_nothing(n: int, values: bool) -> None:
+    data = MetricRows(np.eye(3, dtype=np.float32)[:n], np.ones((n, 1), np.float32), np.ones(n), values=values)
     learner, rng = MetricLearner(data, np.arange(n)), np.random.default_rng(0)
     course = learner.beginning(rng)
     learned = learner.steps(course, 4, rng)

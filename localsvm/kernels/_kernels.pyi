@@ -22,12 +22,7 @@ def symmetric_products(
     out: NDArray[np.float32],
     level: int | None = None,
 ) -> None: ...
-def weighted_sums(
-    W: NDArray[np.float32],
-    X: NDArray[np.float32],
-    left: NDArray[np.float32] | None = None,
-    right: NDArray[np.float32] | None = None,
-) -> NDArray[np.float64]: ...
+def weighted_sums(W: NDArray[np.float32], X: NDArray[np.float32]) -> NDArray[np.float64]: ...
 
 class Panels:
     n: int

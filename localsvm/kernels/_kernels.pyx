@@ -39,13 +39,7 @@ cdef extern from "kernels.h":
                             float *out, int64_t ldo) nogil
     void lsvm_accumulate(const lsvm_ops *ops, const lsvm_points *a, const lsvm_panels *b, const lsvm_kernel *kernel,
                          const double *coef, double *out) nogil
-    cdef struct lsvm_weights:
-        const float *values
-        int64_t ld
-        const float *left
-        const float *right
-        float *scratch
-    void lsvm_weighted_sums(const lsvm_ops *ops, const lsvm_weights *w, const float *x, int64_t m,
+    void lsvm_weighted_sums(const lsvm_ops *ops, const float *w, int64_t ld, const float *x, int64_t m,
                             const float *columns, int64_t n, int64_t d, double *out) nogil
     void lsvm_symmetric_products(const lsvm_ops *ops, const float *k, int64_t n, int64_t first, int64_t last,
                                  const float *x, int64_t m, float *out) nogil
@@ -219,30 +213,21 @@ def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:
             lsvm_transform(ops, &k, &source[0, 0], &out[0, 0], n)
 
 
-def weighted_sums(const float[:, :] W, const float[:, ::1] X, const float[::1] left=None,
-                  const float[::1] right=None) -> np.ndarray:
+def weighted_sums(const float[:, :] W, const float[:, ::1] X) -> np.ndarray:
     """Sums over i and j of W[i, j] |X[i, k] - X[j, k]| for each feature k: (d,) float64.
 
     W (n, t) float32, for the first t rows of X (n, d) float32; its rows are contiguous.
-    left, right : (n,) and (t,) factors on the rows and columns of W; both or none.
     """
     cdef int64_t n = X.shape[0], t = W.shape[1], d = X.shape[1]
     if W.shape[0] != n or t > n or (t > 1 and W.strides[1] != sizeof(float)):
         raise ValueError("W must have a row for each row of X, and a column for each of the first ones")
     cdef const float[:, ::1] columns = np.ascontiguousarray(np.asarray(X)[:t].T)
     cdef double[::1] out = np.zeros(d)
-    cdef float[::1] scratch
     cdef const lsvm_ops *ops = ops_at(None)
-    cdef lsvm_weights w
     if t and d:
-        w = lsvm_weights(&W[0, 0], W.strides[0] // sizeof(float), NULL, NULL, NULL)
-        if left is not None or right is not None:
-            if left is None or right is None or left.shape[0] != n or right.shape[0] != t:
-                raise ValueError("left must have a factor for each row of W, and right for each column")
-            scratch = np.empty(t, np.float32)
-            w.left, w.right, w.scratch = &left[0], &right[0], &scratch[0]
         with nogil:
-            lsvm_weighted_sums(ops, &w, &X[0, 0], n, &columns[0, 0], t, d, &out[0])
+            lsvm_weighted_sums(ops, &W[0, 0], W.strides[0] // sizeof(float), &X[0, 0], n, &columns[0, 0], t, d,
+                               &out[0])
     return np.asarray(out)
 
 

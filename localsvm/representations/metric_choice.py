@@ -110,9 +110,8 @@ def choose(
 
 
 def choosing_bytes(
-    rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int, values: bool = False,
-    outputs: int = 1,
-) -> int:  # fmt: skip
+    rows: int, columns: int, options: Options, dense: bool, plan: LearningPlan, threads: int, outputs: int = 1
+) -> int:
     """Bytes that `choose` holds at most, beside all rows.
 
     It holds the rows in each view, and where means are judged, the values of the rows of two folds: of each candidate,
@@ -120,14 +119,13 @@ def choosing_bytes(
     be judged and a cell of them.
 
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
-    values : whether it is for values.
     outputs : values of a row.
     """
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
     judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     columns *= 1 + any(options.views)
-    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, values)
+    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
     return views + judged + threads * max(learning, judging)

@@ -16,7 +16,7 @@ from localsvm.partition import create
 from localsvm.representations.distances import FAR, mapped
 from localsvm.representations.metric_learning import LEAST_RIDGE, MOST_RIDGE, Course, Floats, Rows, centre_of
 from localsvm.representations.metric_rows import MetricRows
-from localsvm.solvers._ridge import RidgeLoss
+from localsvm.solvers._ridge import LeftOut
 
 FOLDS = 5
 CELL = 500  # rows of a cell
@@ -57,7 +57,7 @@ def judged(
     partition = create(data.distance.cells)
     partition.fit(Z, numbers, CELL, np.random.default_rng(seed))
     cells = [cell.rows for cell in partition.training_cells()]
-    solver = RidgeLoss(max(len(cell) for cell in cells), data.Y.shape[1], data.distance.base)
+    solver = LeftOut(max(len(cell) for cell in cells), data.Y.shape[1], data.distance.base)
     judge = _Judge(data, folds, Z, course, solver, check)
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))
@@ -79,7 +79,7 @@ class _Judge:
     folds: NDArray[np.int64]
     Z: Examples
     course: Course
-    solver: RidgeLoss
+    solver: LeftOut
     check: Callable[[], None]
 
     def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Judged:
@@ -93,10 +93,9 @@ class _Judge:
         others: Floats = Y[:, 0].astype(np.float64)
         groups = [np.flatnonzero(of == fold) for fold in judging]
         with suppress(ArithmeticError):  # singular in float32: nothing is known of these rows
+            solver.fill(z, Y, ridge)
             if self.data.levels:
-                others = others - solver.values(z, Y, np.full(len(cell), 1.0 / len(cell)), ridge)[:, 0]
-            else:
-                solver.fill(z, Y, ridge)
+                others = others - solver.each()[:, 0]
             for places, found in zip(groups, solver.left_out(groups), strict=True):
                 values[places] = found
         return Judged(self.data.losses(Y, values, others), values)

@@ -22,10 +22,8 @@ from localsvm.representations.metric_rows import MetricRows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-SAMPLE = (
-    700  # rows of a sample that the loss is of; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
-)
-SHARE = 4  # the rows of a sample that the loss is of are at most one in so many
+SAMPLE = 700  # rows of half a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
+SHARE = 4  # half a sample is at most one row in so many
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
@@ -37,7 +35,7 @@ SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric 
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 FURTHER_TIMES = 2.0  # the same for a metric that near samples have taught already
-MATRICES = 4  # kernels, factors, inverses and slopes of a sample; of values there are three
+MATRICES = 3  # as large as the kernel of half a sample: that of all its rows with a half, and a factor
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
@@ -94,7 +92,7 @@ class MetricLearner:
     ----------
     data : rows, with what they should learn.
     rows : (m,) int64 ascending, the places of those that may be looked at.
-    sample : rows of a sample that the loss is of, at most.
+    sample : rows of half a sample, at most.
     check : is called before each step; what it raises ends the learning.
 
     Attributes
@@ -108,9 +106,7 @@ class MetricLearner:
     ) -> None:
         self._data, self._rows, self._check, self.distance = data, rows, check, data.distance
         self.rows, self.has_cells = len(rows), len(rows) >= NEAR_FROM
-        self._group = data.group if data.values else None
-        self._one = (ValueLoss if data.values else ClassLoss).rows_for_one
-        self._size = min(len(rows), _sample_size(len(rows), sample) * self._one)
+        self._size = min(len(rows), 2 * _half_size(len(rows), sample))
         self._centre = centre_of(dense_rows(data.X, rows[:: max(1, -(-len(rows) // sample))]))
 
     def beginning(self, rng: np.random.Generator) -> Course:
@@ -134,7 +130,7 @@ class MetricLearner:
         near : samples are the rows nearest to a random one, in the metric so far, as those of a cell are; else they
             are drawn from all rows.
         """
-        if self._size < self._one:
+        if self._size < 2:
             return course
         values, loss = course.values, self._loss()
         scalars = np.asarray([course.scale, course.ridge])
@@ -145,9 +141,7 @@ class MetricLearner:
             if near and k % POOL_STEPS == 1:
                 pool = self._pool(values, rng)
             part = self._near(pool, rng) if near else self._random(rng)
-            if self._data.values:
-                part = self._halved(part, rng)
-            slope, scalar_slope = self._gradient(loss, part, values, scalars)
+            slope, scalar_slope = self._gradient(loss, self._halved(part, rng), values, scalars)
             if self._data.ties is not None and values.ndim == 1:
                 slope = np.asarray(np.bincount(self._data.ties, slope)[self._data.ties], np.float64)
             size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
@@ -185,16 +179,16 @@ class MetricLearner:
     def _halved(self, part: Rows, rng: np.random.Generator) -> Rows:
         """The rows of a sample at random, and those of a group side by side: the first half predicts the second."""
         part = rng.permutation(part)
-        if self._group is None:
+        if self._data.group is None:
             return part
-        groups, of = np.unique(self._group[part], return_inverse=True)
+        groups, of = np.unique(self._data.group[part], return_inverse=True)
         return np.asarray(part[np.argsort(rng.permutation(len(groups))[of.reshape(-1)], kind="stable")])
 
     def _weights(self, part: Rows) -> Floats:
         """Weights of the rows of a sample: 0 for those of the second half whose group is in the first, too."""
         weight, half = self._data.weight[part], len(part) // 2
-        if self._group is not None:
-            group = self._group[part]
+        if self._data.group is not None:
+            group = self._data.group[part]
             weight[half:] *= ~np.isin(group[half:], group[:half])
         return weight
 
@@ -215,20 +209,20 @@ class MetricLearner:
         return dense_rows(self._data.X, rows) - self._centre
 
 
-def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, values: bool = False) -> int:
+def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:
     """Bytes that a learner of so many rows holds at most beside these.
 
     It holds kernel matrices and rows of a sample, the rows of a pool and what becomes of them while the pool before is
-    still there, and, with `matrix`, the arrays of a matrix and of Adam. values : whether it is for values.
+    still there, and, with `matrix`, the arrays of a matrix and of Adam.
     """
-    size, for_one = _sample_size(rows, sample), ValueLoss.rows_for_one if values else 1
-    pool = _pool_size(rows, for_one * size, columns) if rows >= NEAR_FROM else 0
+    half = _half_size(rows, sample)
+    pool = _pool_size(rows, 2 * half, columns) if rows >= NEAR_FROM else 0
     learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
-    return 4 * MATRICES * size * size + learned + 4 * columns * max(4 * for_one * size + pool, 4 * pool)
+    return 4 * MATRICES * half * half + learned + 4 * columns * max(8 * half + pool, 4 * pool)
 
 
-def _sample_size(rows: int, most: int) -> int:
-    """Number of rows in a sample of so many rows."""
+def _half_size(rows: int, most: int) -> int:
+    """Number of rows in half a sample of so many rows."""
     return max(1, min(most, rows // SHARE))
 
 
@@ -251,7 +245,7 @@ class LearningPlan:
 
     Attributes
     ----------
-    sample : rows of a sample.
+    sample : rows of half a sample.
     weight_steps, matrix_steps, near_steps : of each; MORE_FROM has when near steps are more.
     """
 

@@ -1,22 +1,20 @@
 """The losses of a sample of rows that a metric is learned by, and how they change with the kernel.
 
-A loss of classes leaves each row out by itself, as all of them are needed: classes may have few rows. A loss of values
-trains one half of the rows and predicts the other, which needs no inverse of the kernel matrix: for as many predicted
-rows it takes a third of the time.
+Kernel ridge regression of one half of the sample predicts the other half. To leave each row out by itself needs the
+inverse of the kernel matrix: for as many predicted rows it takes three times the time.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
-from localsvm.representations.pair_slopes import OuterSlopes, PairSlopes, SymmetricSlopes
-from localsvm.solvers._ridge import HeldOut, RidgeLoss
+from localsvm.representations.pair_slopes import PairSlopes
+from localsvm.solvers._ridge import HeldOut
 from localsvm.solvers.pinball import pinball_slope
 
 Floats = NDArray[np.float64]
@@ -24,16 +22,23 @@ LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this
 
 
 class MetricLoss(ABC):
-    """A loss of samples of n rows, by the kernel of one base.
+    """A loss of the second half of samples of n rows, by the kernel of one base.
 
-    Attributes
+    Parameters
     ----------
-    rows_for_one : rows of a sample for each that the loss is of.
+    n : rows of a sample, at least 2.
+    outputs : values that a row is given.
+    base : of the kernel; see `localsvm.kernels`.
     """
 
-    rows_for_one: ClassVar[int]
+    def __init__(self, n: int, outputs: int, base: str) -> None:
+        self._trained = n // 2
+        self._solver = HeldOut(n, self._trained, outputs, base)
 
     @abstractmethod
+    def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
+        """The derivative (k, outputs) by the values (k, outputs) of rows with these Y. share : (k,) of the rows."""
+
     def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
         """The derivatives by the kernel's logarithms, and by the ridge; those before may be written over.
 
@@ -41,45 +46,36 @@ class MetricLoss(ABC):
 
         Parameters
         ----------
-        Z, Y, weight : (n, r) mapped rows, (n, problems), one of values, and (n,) from 0.
+        Z, Y, weight : (n, r) mapped rows, (n, outputs), and (n,) from 0.
         """
+        t = self._trained
+        share = weight[t:] / (weight[t:].sum() or 1.0)
+        by_values = self.by_values(self._solver.values(Z, Y[:t], ridge), Y[t:], share)
+        return PairSlopes(*self._solver.slopes(by_values.astype(np.float32))), self._solver.ridge_slope
 
 
 class ClassLoss(MetricLoss):
-    """The mean squared hinge of leave-one-out values; Y are -1 and +1."""
+    """The mean squared hinge, summed over the problems; Y are -1 and +1."""
 
-    rows_for_one = 1
-
-    def __init__(self, n: int, problems: int, base: str) -> None:
-        self._solver = RidgeLoss(n, problems, base)
-
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
+    def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
         """See `MetricLoss`."""
-        W, sums = self._solver.gradient(Z, Y, weight / (weight.sum() or 1.0), ridge)
-        return SymmetricSlopes(W, sums), self._solver.ridge_slope
+        return np.asarray(-2.0 * share[:, None] * Y * np.maximum(0.0, 1.0 - Y * values))
 
 
 class ValueLoss(MetricLoss):
-    """The mean square of the residuals of the second half by the first, or with levels their mean pinball loss.
+    """The mean square of the residuals, or with levels their mean pinball loss; Y has one column.
 
     Residuals count as LARGEST_RESIDUAL at most in gradients, so that a few rows do not decide. For quantiles that of a
     row is its value and the quantile of all residuals.
     """
 
-    rows_for_one = 2
-
     def __init__(self, n: int, base: str, levels: Sequence[float] = ()) -> None:
-        self._trained, self._levels = n // 2, levels
-        self._solver = HeldOut(n, self._trained, base)
+        super().__init__(n, 1, base)
+        self._levels = levels
 
-    def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
+    def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
         """See `MetricLoss`."""
-        t = self._trained
-        share = weight[t:] / (weight[t:].sum() or 1.0)
-        left = Y[t:, 0].astype(np.float64) - self._solver.values(Z, Y[:t, 0], ridge)
+        left = Y[:, 0].astype(np.float64) - values[:, 0]
         if self._levels:
-            by_residual = pinball_slope(left, share, self._levels)
-        else:
-            by_residual = 2.0 * share * np.clip(left, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
-        pairs = OuterSlopes(*self._solver.slope((-by_residual).astype(np.float32)))
-        return pairs, self._solver.ridge_slope
+            return -pinball_slope(left, share, self._levels)[:, None]
+        return np.asarray(-2.0 * share * np.clip(left, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))[:, None]

@@ -29,7 +29,7 @@ class MetricRows(NamedTuple):
     distance : that the metric is for.
     values : whether Y are values.
     levels : of quantiles, if those are what the metric is for.
-    group : (n,) a number that rows have in common which do not predict each other, of values; None where all do.
+    group : (n,) a number that rows have in common which do not predict each other; None where all do.
     """
 
     X: Examples

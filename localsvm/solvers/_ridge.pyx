@@ -1,6 +1,6 @@
-"""Kernel ridge regression for metrics: values of rows by others, and how their loss changes with the kernel.
+"""Kernel ridge regression for metrics: values of rows by others, and how a loss of these changes with the kernel.
 
-Over csrc/ridge.c, where each row is left out by itself, and csrc/holdout.c, where half of the rows are.
+Over csrc/ridge.c and csrc/holdout.c.
 """
 
 import numpy as np
@@ -19,8 +19,6 @@ from localsvm.kernels._kernels import Panels, aligned, padded
 cdef extern from "lapack.h":
     cdef struct lsvm_lapack:
         void *gemm
-        void *syrk
-        void *syr2k
         void *potrf
         void *potri
         void *potrs
@@ -31,23 +29,16 @@ cdef extern from "ridge.h":
         float ridge
         const float *kernel
         const float *y
-        const double *w
         float *inverse
-        float *slope
-        float *scaled
         float *a
-        float *u
-        float *au
-        double *sums
-        double loss, ridge_slope
-    int lsvm_ridge_values(const lsvm_lapack *, lsvm_ridge *) nogil
-    void lsvm_ridge_slope(const lsvm_lapack *, lsvm_ridge *) nogil
+    int lsvm_ridge_each_left_out(const lsvm_lapack *, lsvm_ridge *) nogil
     int lsvm_ridge_left_out(const lsvm_lapack *, lsvm_ridge *, const int64_t *, int, const int64_t *, int,
                             float *) nogil
 
 cdef extern from "holdout.h":
+    enum: LSVM_HOLDOUT_BLOCK
     cdef struct lsvm_holdout:
-        int n, t, ld
+        int n, t, outputs, ld
         float ridge
         float *kernel
         const float *y
@@ -55,9 +46,12 @@ cdef extern from "holdout.h":
         float *a
         float *values
         float *left
+        float *scratch
+        double *rows
+        double *columns
         double ridge_slope
     int lsvm_holdout_values(const lsvm_lapack *, lsvm_holdout *) nogil
-    void lsvm_holdout_slope(const lsvm_lapack *, lsvm_holdout *, const float *) nogil
+    void lsvm_holdout_slopes(const lsvm_lapack *, lsvm_holdout *, const float *) nogil
 
 cdef lsvm_lapack LAPACK
 
@@ -69,63 +63,65 @@ cdef void *routine(module, str name) except NULL:
 
 
 LAPACK.gemm = routine(cython_blas, "sgemm")
-LAPACK.syrk = routine(cython_blas, "ssyrk")
-LAPACK.syr2k = routine(cython_blas, "ssyr2k")
 LAPACK.potrf = routine(cython_lapack, "spotrf")
 LAPACK.potri = routine(cython_lapack, "spotri")
 LAPACK.potrs = routine(cython_lapack, "spotrs")
 
 
-cdef class RidgeLoss:
-    """The leave-one-out loss of up to `most` rows and so many outputs, by the kernel exp(-|z_i - z_j|^2); see csrc/ridge.h.
+cdef class LeftOut:
+    """Kernel ridge regression of up to `most` rows that gives values to some of them by the others; see csrc/ridge.h.
 
-    With the base SUMS instead of SQUARES the kernel is exp(-sum_k |z_ik - z_jk|). The loss is that of classes. Its arrays
-    serve call after call, of one thread at a time: to make them anew would take half of the time of a call.
-
-    Attributes
-    ----------
-    loss, ridge_slope : float, of the last call.
+    The kernel is exp(-|z_i - z_j|^2), or with the base SUMS instead of SQUARES exp(-sum_k |z_ik - z_jk|). Its arrays serve
+    call after call, of one thread at a time: to make them anew would take half of the time of a call.
     """
     cdef lsvm_ridge m
     cdef int most
-    cdef object rows, kernel, arrays, base
-    cdef object _slope, _sums, _a, _u, _inverse, _y
+    cdef object kernel, base
+    cdef object _a, _inverse, _y
 
     def __init__(self, int most, int outputs, base=SQUARES):
         if most < 1 or outputs < 1:
             raise ValueError("the rows and outputs must be positive")
         size, self.base, self.most = padded(most), base, most
         self.m.n, self.m.outputs, self.m.ld = most, outputs, size
-        self.kernel, self._inverse, self._slope, scaled = (aligned((most, size), np.float32) for _ in range(4))
-        self._a, self._u, au = (np.zeros((most, outputs), np.float32) for _ in range(3))
-        self._sums = np.zeros(most)
-        self.arrays = (scaled, au)
+        self.kernel, self._inverse = (aligned((most, size), np.float32) for _ in range(2))
+        self._a = np.zeros(most * outputs, np.float32)
         self.m.kernel = <const float *>address(self.kernel)
         self.m.inverse = <float *>address(self._inverse)
-        self.m.slope = <float *>address(self._slope)
-        self.m.scaled = <float *>address(scaled)
         self.m.a = <float *>address(self._a)
-        self.m.u = <float *>address(self._u)
-        self.m.au = <float *>address(au)
-        self.m.sums = <double *>address(self._sums)
 
-    @property
-    def loss(self) -> float:
-        return self.m.loss
+    def fill(self, Z, Y, float ridge) -> None:
+        """Take the rows, before values are asked for.
 
-    @property
-    def ridge_slope(self) -> float:
-        return self.m.ridge_slope
+        Parameters
+        ----------
+        Z : (n, d) float32 rows.
+        Y : (n, outputs) float32 targets.
+        ridge : positive.
+        """
+        if not 0 < Z.shape[0] <= self.most or Y.shape != (Z.shape[0], self.m.outputs):
+            raise ValueError("Z and Y must have n rows, at most as many as there is room for, Y one column an output")
+        self.m.n = Z.shape[0]
+        self._y = np.ascontiguousarray(Y, np.float32)
+        self.m.y, self.m.ridge = <const float *>address(self._y), ridge
+        fill(Z, self.m.n, self.base, self.kernel)
 
-    def values(self, Z, Y, w, float ridge) -> np.ndarray:
-        """(n, outputs) float32 leave-one-out values; sets `loss`. Arguments and errors as in `gradient`."""
-        self._call(Z, Y, w, ridge)
-        return Y - self._a[: self.m.n] / np.diagonal(self._inverse)[: self.m.n, None]
+    def each(self) -> np.ndarray:
+        """(n, outputs) float32 values of each row by all others.
+
+        Raises ArithmeticError where K + ridge I is not positive definite in float32.
+        """
+        cdef int status
+        with nogil:
+            status = lsvm_ridge_each_left_out(&LAPACK, &self.m)
+        end_call(status)
+        a = self._a[: self.m.n * self.m.outputs].reshape(self.m.outputs, self.m.n)
+        return self._y - a.T / np.diagonal(self._inverse)[: self.m.n, None]
 
     def left_out(self, groups) -> list:
-        """(k, outputs) float32 values of each group of k rows of the last call, by the rows that are not of the group.
+        """(k, outputs) float32 values of each group of k rows by the rows that are not of the group.
 
-        groups : (k,) int64 each, the rows in any order. Errors as in `gradient`.
+        groups : (k,) int64 each, the rows in any order. Errors as in `each`.
         """
         cdef int status
         cdef float[:, ::1] out
@@ -143,88 +139,56 @@ cdef class RidgeLoss:
             found.append(np.asarray(out))
         return found
 
-    def gradient(self, Z, Y, w, float ridge) -> tuple:
-        """W (n, n) float32 with W_ij = dloss/dK_ij K_ij and 0 on the diagonal, as K_ii is 1 wherever the rows are; a
-        view that the next call overwrites. And (n,) float64 W 1. Sets `loss` and `ridge_slope`.
-
-        Parameters
-        ----------
-        Z : (n, d) float32 rows.
-        Y : (n, outputs) float32, -1 or +1. Values, too, may be left out, but have no gradient.
-        w : (n,) float64 from 0, the share of each row in the loss.
-        ridge : positive.
-
-        Raises ArithmeticError where K + ridge I is not positive definite in float32.
-        """
-        self._call(Z, Y, w, ridge)
-        with nogil:
-            lsvm_ridge_slope(&LAPACK, &self.m)
-        return self._slope[: self.m.n, : self.m.n], self._sums[: self.m.n]
-
-    cdef _call(self, Z, Y, w, float ridge):
-        cdef int status
-        if w.shape != (Z.shape[0],):
-            raise ValueError("w must have n rows")
-        self.fill(Z, Y, ridge)
-        w = np.ascontiguousarray(w, np.float64)
-        self.m.w = <const double *>address(w)
-        with nogil:
-            status = lsvm_ridge_values(&LAPACK, &self.m)
-        end_call(status)
-
-    def fill(self, Z, Y, float ridge) -> None:
-        """Take the kernel matrix, Y and the ridge, which is all that `left_out` needs; arguments as in `gradient`."""
-        if not 0 < Z.shape[0] <= self.most or Y.shape != (Z.shape[0], self.m.outputs):
-            raise ValueError("Z and Y must have n rows, at most as many as there is room for, Y one column an output")
-        self.m.n = Z.shape[0]
-        self._y = np.ascontiguousarray(Y, np.float32)
-        self.m.y, self.m.ridge = <const float *>address(self._y), ridge
-        fill(Z, self.m.n, self.base, self.kernel)
-
 
 cdef class HeldOut:
-    """Kernel ridge regression of the first t of n rows, which gives values to the others, by the kernel of `RidgeLoss`.
+    """Kernel ridge regression of the first t of n rows, which gives values to the others, by the kernel of `LeftOut`.
 
     Its arrays serve call after call, of one thread at a time; see csrc/holdout.h.
 
     Attributes
     ----------
-    ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slope`.
+    ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slopes`.
     """
     cdef lsvm_holdout h
-    cdef object kernel, base, factor
-    cdef object _a, _values, _left, _y
+    cdef object kernel, base, arrays
+    cdef object _values, _rows, _columns, _y
 
-    def __init__(self, int n, int t, base=SQUARES):
+    def __init__(self, int n, int t, int outputs=1, base=SQUARES):
         if not 0 < t < n:
             raise ValueError("some rows must be held out, and others not")
+        if outputs < 1:
+            raise ValueError("the outputs must be positive")
         size, self.base = padded(t), base
-        self.h.n, self.h.t, self.h.ld = n, t, size
-        self.kernel, self.factor = aligned((n, size), np.float32), aligned((t, size), np.float32)
-        self._a, self._values, self._left = (np.zeros(m, np.float32) for m in (t, n - t, n))
-        self.h.kernel, self.h.factor = <float *>address(self.kernel), <float *>address(self.factor)
-        self.h.a, self.h.values = <float *>address(self._a), <float *>address(self._values)
-        self.h.left = <float *>address(self._left)
+        self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
+        self.kernel = aligned((n, size), np.float32)
+        factor, scratch = (aligned((rows, size), np.float32) for rows in (t, LSVM_HOLDOUT_BLOCK))
+        a, left = (np.zeros(rows * outputs, np.float32) for rows in (t, n))
+        self._values, self._rows, self._columns = np.zeros((n - t, outputs), np.float32), np.zeros(n), np.zeros(t)
+        self.h.kernel, self.h.factor = <float *>address(self.kernel), <float *>address(factor)
+        self.h.scratch, self.h.a = <float *>address(scratch), <float *>address(a)
+        self.h.left, self.h.values = <float *>address(left), <float *>address(self._values)
+        self.h.rows, self.h.columns = <double *>address(self._rows), <double *>address(self._columns)
+        self.arrays = factor, scratch, a, left
 
     @property
     def ridge_slope(self) -> float:
         return self.h.ridge_slope
 
-    def values(self, Z, y, float ridge) -> np.ndarray:
-        """Values (n - t,) float32 of the rows behind the first t; a view that the next call overwrites.
+    def values(self, Z, Y, float ridge) -> np.ndarray:
+        """Values (n - t, outputs) float32 of the rows behind the first t; a view that the next call overwrites.
 
         Parameters
         ----------
         Z : (n, d) float32 rows.
-        y : (t,) float32.
+        Y : (t, outputs) float32.
         ridge : positive.
 
         Raises ArithmeticError where K + ridge I is not positive definite in float32.
         """
         cdef int status
-        if Z.shape[0] != self.h.n or y.shape != (self.h.t,):
-            raise ValueError("Z must have n rows, and y the first t")
-        self._y = np.ascontiguousarray(y, np.float32)
+        if Z.shape[0] != self.h.n or Y.shape != (self.h.t, self.h.outputs):
+            raise ValueError("Z must have n rows, and Y the first t, with one column an output")
+        self._y = np.ascontiguousarray(Y, np.float32)
         self.h.y, self.h.ridge = <const float *>address(self._y), ridge
         fill(Z, self.h.t, self.base, self.kernel)
         with nogil:
@@ -232,19 +196,19 @@ cdef class HeldOut:
         end_call(status)
         return self._values
 
-    def slope(self, const float[::1] by_value) -> tuple:
-        """The derivative of a loss by the kernel of the rows with the first t, `left right'`, and that kernel.
+    def slopes(self, const float[:, ::1] by_value) -> tuple:
+        """The derivative of a loss by the logarithms of the kernel of the rows with the first t, and its sums.
 
-        They are (n,), (n, t) and (t,) float32: left, kernel, right. The kernel of a row with itself does not change, and
-        is 0 here. All are views that the next call overwrites.
+        They are (n, t) float32, and of its rows (n,) and columns (t,) float64. The kernel of a row with itself does not
+        change: its derivative is 0. All are views that the next call overwrites; each call of `values` has one.
 
-        by_value : (n - t,) the derivative by the values of the last call.
+        by_value : (n - t, outputs) the derivative by the values of the last call.
         """
-        if by_value.shape[0] != self.h.n - self.h.t:
+        if by_value.shape[0] != self.h.n - self.h.t or by_value.shape[1] != self.h.outputs:
             raise ValueError("there must be a derivative for each value")
         with nogil:
-            lsvm_holdout_slope(&LAPACK, &self.h, &by_value[0])
-        return self._left, self.kernel[:, : self.h.t], self._a
+            lsvm_holdout_slopes(&LAPACK, &self.h, &by_value[0, 0])
+        return self.kernel[:, : self.h.t], self._rows, self._columns
 
 
 cdef fill(Z, int64_t t, base, kernel):

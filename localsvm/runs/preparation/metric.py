@@ -406,10 +406,10 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
         needed = baseline_bytes(asked, rows, seen)
     else:
         options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
-        values, matrix = observed.values is not None, options.matrix if asked == "auto" else asked != "diag"
-        needed = learning_bytes(rows, seen, matrix, values=values)
+        matrix = options.matrix if asked == "auto" else asked != "diag"
+        needed = learning_bytes(rows, seen, matrix)
         if asked == "auto":
-            needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, values, problems))
+            needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, problems))
     copied = 4 * rows * (features + seen) if ranked else 0
     applied = size_of(X) if not dense or RANK.fullmatch(asked) else 0
     return max(needed + copied + n * (LABEL_BYTES * problems + WEIGHT_BYTES), applied)
