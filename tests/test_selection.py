@@ -217,7 +217,7 @@ def searched(
         search = search.after(known)
         rounds.append(lines)
         for g in lines:
-            while costs := search.next_costs(known[g]):
+            while costs := search.next_costs(known[g], 0.0 * known[g]):
                 assert np.isnan(known[g, costs]).all()
                 known[g, costs] = loss[g, costs]
     return known, rounds
@@ -274,7 +274,7 @@ def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, 
         search = search.after(known)
         for i in lines:
             met[i] = search
-            while costs := search.next_costs(known[i]):
+            while costs := search.next_costs(known[i], 0.0 * known[i]):
                 known[i, costs] = loss[i, costs]
     assert met[g].best is None and all(met[i].best is not None for i in met if i != g)
     for i, then in met.items():
@@ -286,9 +286,10 @@ def scored(loss: np.ndarray) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in np.argwhere(~np.isnan(loss))] or [(0, 0)]
 
 
-def costs_after(losses: list[float], n: int, begin: Begin | None = None) -> range:
-    """The costs of n that an adaptive search scores after those of these losses; nan is one without."""
-    return Search("adaptive", begin).next_costs(np.asarray(losses + [np.nan] * (n - len(losses))))
+def costs_after(losses: list[float], n: int, begin: Begin | None = None, ties: list[float] | None = None) -> range:
+    """The costs of n that an adaptive search scores after those of these losses (nan: none) and ties (None: all 0)."""
+    loss, tie = (np.asarray(some + [np.nan] * (n - len(losses))) for some in (losses, ties or [0.0] * len(losses)))
+    return Search("adaptive", begin).next_costs(loss, np.where(np.isnan(loss), np.nan, tie))
 
 
 def test_a_flat_beginning_does_not_end_a_line() -> None:
@@ -297,6 +298,14 @@ def test_a_flat_beginning_does_not_end_a_line() -> None:
     assert costs_after([0.3, 0.2, 0.21, 0.2], 6) == range(4, 5)
     assert not costs_after([0.3, 0.2, 0.21, 0.201], 6)
     assert costs_after([0.3, 0.2, 0.21], 6) == range(3, 4)
+
+
+def test_errors_that_rise_by_chance_do_not_end_a_line_while_the_hinge_loss_falls() -> None:
+    errors = [0.3, 0.2, 0.21, 0.22]
+    assert costs_after(errors, 6, ties=[0.9, 0.8, 0.7, 0.6]) == range(4, 5)
+    assert costs_after(errors, 6, ties=[0.9, 0.8, 0.7, 0.71]) == range(4, 5)
+    assert not costs_after(errors, 6, ties=[0.9, 0.8, 0.81, 0.82])
+    assert not costs_after(errors, 4, ties=[0.9, 0.8, 0.7, 0.6])
 
 
 def test_a_line_that_begins_in_the_middle_goes_up_and_then_down() -> None:
@@ -318,8 +327,8 @@ def test_the_best_setting_gets_its_neighbours() -> None:
 
 def test_a_full_search_scores_everything_at_once() -> None:
     search = Search("full")
-    assert search.next_costs(np.full(10, np.nan)) == range(10)
-    assert not search.next_costs(np.asarray([0.1, 0.2, 0.3, 0.4]))
+    assert search.next_costs(*np.full((2, 10), np.nan)) == range(10)
+    assert not search.next_costs(*np.tile([0.1, 0.2, 0.3, 0.4], (2, 1)))
     assert search.next_settings(np.full((3, 1), np.nan)) == (0, 1, 2)
     assert search.next_settings(np.zeros((3, 1))) == ()
 

@@ -169,7 +169,8 @@ def score(
         k, i = divmod(trial, len(grid.settings))
         path = None  # the one before goes first: two do not fit into the memory that a worker is given
         path, loss = path_at(i, k), scores.loss[trial]
-        while costs := search.of(k).next_costs(loss):
+        ties = np.full_like(loss, np.nan)
+        while costs := search.of(k).next_costs(loss, ties):
             for a in costs[:: path.costs_at_once]:
                 points = path.advance(a, min(costs.stop, a + path.costs_at_once))
                 for c, (held_out_loss, tie) in enumerate(points, start=a):
@@ -178,7 +179,7 @@ def score(
                             f"a held-out loss is not a number; scale the data ({opt.scale('std')}) or bound C "
                             f"({opt.cost})"
                         )
-                    loss[c] = held_out_loss
+                    loss[c], ties[c] = held_out_loss, tie
                     for p, own, own_tie in [(k, held_out_loss, tie), *path.of_folds(c)]:
                         if (point := Point(own, own_tie, c, i)) < picks[p].best:
                             picks[p] = Pick(point, path.keep(c, p))

@@ -41,12 +41,12 @@ class Search:
 
     `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
     unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
-    once two costs after its best one have been worse, as the largest costs are the slowest. With `begin` it scores
-    this setting first, then neighbours of the best one, and of each setting three costs from that of `begin`, then
-    larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it is `short`
-    the neighbour below is scored only where the one above is not better, as few rows, which say where to begin, want
-    smaller gammas than all. A neighbour has the best cost so far and the one below scored first, and is left if both
-    are worse than the best point. What is scored depends on held-out errors alone.
+    once two costs after its best one have been worse, and two after that of the smallest tie, as the largest costs are
+    the slowest. With `begin` it scores this setting first, then neighbours of the best one, and of each setting three
+    costs from that of `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse
+    than the best. If it is `short` the neighbour below is scored only where the one above is not better, as few rows,
+    which say where to begin, want smaller gammas than all. A neighbour has the best cost so far and the one below
+    scored first, and is left if both are worse than the best point. What is scored depends on held-out values alone.
 
     Attributes
     ----------
@@ -133,14 +133,16 @@ class Search:
             return n
         return (1 if self.guide_step(grid, rows) else len(range(1, n, STRIDE))) + 2
 
-    def next_costs(self, loss: NDArray[np.float64]) -> range:
+    def next_costs(self, loss: NDArray[np.float64], tie: NDArray[np.float64]) -> range:
         """The costs of a setting to be scored next; none at the end.
 
-        Equal losses are no reason to leave a setting: all begin flat.
+        Equal losses are no reason to leave a setting: all begin flat. Nor are larger ones while ties still fall: the
+        errors of models that are too smooth yet rise and fall by chance, but their hinge loss falls.
 
         Parameters
         ----------
-        loss : (costs,) float64, nan where unscored; what is scored are costs that follow each other.
+        loss, tie : (costs,) float64, nan where unscored; what is scored are costs that follow each other. See
+            Target.wrong for ties.
         """
         n, scored = len(loss), np.flatnonzero(~np.isnan(loss))
         if self.kind == "full":
@@ -157,7 +159,8 @@ class Search:
         if self.best is not None and smaller:  # where it is better, nothing larger is, which takes longer
             return smaller
         patience = PATIENCE if self.begin is None else GUIDED_PATIENCE
-        if last + 1 < n and (last - best < patience or not (loss[best + 1 : last + 1] > loss[best]).all()):
+        rising = last - best >= patience and bool((loss[best + 1 : last + 1] > loss[best]).all())
+        if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
             return range(last + 1, last + 2)
         return smaller
 
