@@ -1,4 +1,4 @@
-"""The search of a cell of values begins where that of a part of its rows ends."""
+"""The search of a cell begins where that of a part of its rows ends."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ import h5py
 import numpy as np
 import pytest
 from command_line import stopped_after
+from selecting import cell_of
 from test_engines import manifest
 from value_cells import cell_of_values, examples, noisy
 
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.methods import grids
-from localsvm.methods.grids import LEAST_FURTHER, LEAST_GUIDE, MOST_GUIDE, THINNED, Grid, guide_step
+from localsvm.methods.grids import LEAST_FURTHER, MOST_GUIDE, THINNED, Grid, guide_step
+from localsvm.methods.kernel import value_options
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.value_options import VALUES_GUIDE
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.train import train
+from localsvm.selection import search as searching
 from localsvm.selection.cross_validation import CellSelection, Pick, Point, Scores
 from localsvm.selection.search import Begin, Search
+from localsvm.targets.classification import LEAST_OTHERS
 from localsvm.targets.loss_names import ABSOLUTE, LEAST_SQUARES
 
 ADAPTIVE, FULL = Search("adaptive"), Search("full")
-ROWS = THINNED * LEAST_GUIDE
+ROWS = THINNED * VALUES_GUIDE
 CONFIG = TrainingConfig(KernelSVM(loss=LEAST_SQUARES), "none", metric="none", grid="adaptive")
 
 
@@ -48,10 +52,9 @@ def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
 @pytest.mark.parametrize("loss", [LEAST_SQUARES, pytest.param(ABSOLUTE, marks=pytest.mark.whole)])
 def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of a part guides the search of the part."""
-    monkeypatch.setattr(grids, "LEAST_GUIDE", 40)
-    monkeypatch.setattr(grids, "LEAST_FURTHER", 40)
-    method = KernelSVM(loss=loss)
-    of = selection(700, method)
+    monkeypatch.setattr(searching, "LEAST_FURTHER", 40)
+    of = selection(700, KernelSVM(loss=loss), least_guide=40)
+    method = of.method
     part = CellSelection(method, of.cell.thinned(THINNED), of.grid)
     assert part.guided(ADAPTIVE).begin is not None
     guided = of.guided(ADAPTIVE)
@@ -94,39 +97,71 @@ def test_a_point_that_was_not_kept_is_found_again_the_same_way() -> None:
     [
         (ROWS - 1, KernelSVM(loss=LEAST_SQUARES), ADAPTIVE, {}),
         (ROWS, KernelSVM(loss=LEAST_SQUARES), FULL, {}),
-        (ROWS, KernelSVM(loss=LEAST_SQUARES), ADAPTIVE, {"guided": False}),
+        (ROWS, KernelSVM(loss=LEAST_SQUARES), ADAPTIVE, {"least_guide": 0}),
     ],
 )
 def test_few_rows_and_full_searches_have_no_guide(
-    n: int, method: KernelSVM, search: Search, changes: dict[str, bool]
+    n: int, method: KernelSVM, search: Search, changes: dict[str, int]
 ) -> None:
     assert selection(n, method, **changes).guided(search) == search
 
 
-def test_classes_and_several_epsilons_have_no_guide() -> None:
+def test_several_epsilons_have_no_guide() -> None:
     several = KernelSVM(loss="epsilon-insensitive", epsilon=(0.1, 0.2))
     assert selection(ROWS, several).guided(ADAPTIVE) == ADAPTIVE
     cell = cell_of_values(*examples(20))
-    assert not KernelSVM().grid(cell, 20, 5).guided and not Grid().guided
-    assert KernelSVM(loss=ABSOLUTE).grid(cell, 20, 5).guided
+    assert KernelSVM().grid(cell, 20, 5).least_guide > KernelSVM(loss=ABSOLUTE).grid(cell, 20, 5).least_guide > 0
+
+
+def classes(n: int, others: int) -> CellSelection:
+    """A cell of n rows, of which so many are of the smaller class: those of the largest values, but for some noise."""
+    X, value = examples(n)
+    value = value + 0.3 * np.random.default_rng(1).standard_normal(n)
+    y = (np.argsort(np.argsort(value)) >= n - others).astype(np.float64)
+    method, cell = KernelSVM(), cell_of(X, y, 5)
+    return CellSelection(method, cell, replace(method.grid(cell, n, 5), least_guide=100))
+
+
+def test_a_cell_of_classes_scores_a_fraction_of_the_points_too() -> None:
+    of = classes(800, 300)
+    guided = of.guided(ADAPTIVE)
+    assert guided.short and guided.begin is not None
+    scores, every = of.search(guided), of.search(FULL)
+    assert scores.best.loss <= np.nanmin(every.loss) + 0.01
+    assert np.isfinite(scores.loss).sum() < 0.25 * every.loss.size
+    assert of.gains(scores, guided) == ()
+
+
+def test_few_rows_outside_the_largest_class_guide_nothing() -> None:
+    assert classes(800, 2 * THINNED * LEAST_OTHERS).guided(ADAPTIVE).begin is not None
+    assert classes(800, THINNED * LEAST_OTHERS // 2).guided(ADAPTIVE) == ADAPTIVE
 
 
 def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
-    assert [guide_step(n) for n in (1, ROWS - 1, ROWS, THINNED * MOST_GUIDE)] == [0, 0, THINNED, THINNED]
-    assert guide_step(THINNED * MOST_GUIDE + 1) == THINNED + 1
-    assert [guide_step(n, further=True) for n in (ROWS, THINNED * LEAST_FURTHER)] == [0, THINNED]
-    assert guide_step(1_000_000) == 1_000_000 // MOST_GUIDE
+    found = [guide_step(n, VALUES_GUIDE) for n in (1, ROWS - 1, ROWS, THINNED * MOST_GUIDE, THINNED * MOST_GUIDE + 1)]
+    assert found == [0, 0, THINNED, THINNED, THINNED + 1]
+    assert guide_step(1_000_000, VALUES_GUIDE) == 1_000_000 // MOST_GUIDE
+    grid = Grid(least_guide=VALUES_GUIDE)
+    further = [ADAPTIVE.guide_step(grid, n, further=True) for n in (ROWS, THINNED * LEAST_FURTHER)]
+    assert further == [0, THINNED]
 
 
-@pytest.mark.parametrize("coverage", [None, 0.9], ids=["one choice", "three choices"])
+@pytest.mark.parametrize(
+    ("of_classes", "coverage"), [(False, None), (False, 0.9), (True, None)], ids=["one choice", "three", "classes"]
+)
 def test_neither_workers_nor_an_interruption_change_a_bit(
-    coverage: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_classes: bool, coverage: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers share the settings of the one cell; what has been scored is not scored again."""
+    monkeypatch.setattr(value_options, "CLASSES_GUIDE", VALUES_GUIDE)
+    X, y = noisy(ROWS, 0)
+    if of_classes:
+        y = np.where(y > np.median(y), 1.0, -1.0)
 
     def trained(name: str, jobs: int = 1, **options: Any) -> None:
-        config = replace(CONFIG, coverage=coverage)
-        train(Dataset(*noisy(ROWS, 0)), config, tmp_path / name, resources=Resources(jobs=jobs), **options)
+        method = KernelSVM() if of_classes else CONFIG.method
+        config = replace(CONFIG, method=method, coverage=coverage)
+        train(Dataset(X.copy(), y.copy()), config, tmp_path / name, resources=Resources(jobs=jobs), **options)
 
     trained("one.h5")
     trained("two.h5", jobs=2)
@@ -139,7 +174,7 @@ def test_neither_workers_nor_an_interruption_change_a_bit(
 
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:
-    grid, few = (Grid(tuple((float(g),) for g in range(n)), ("gamma",), guided=True) for n in (14, 3))
-    assert ADAPTIVE.expected(grid, ROWS - 1) == ADAPTIVE.expected(replace(grid, guided=False), ROWS) == 7
+    grid, few = (Grid(tuple((float(g),) for g in range(n)), ("gamma",), least_guide=VALUES_GUIDE) for n in (14, 3))
+    assert ADAPTIVE.expected(grid, ROWS - 1) == ADAPTIVE.expected(replace(grid, least_guide=0), ROWS) == 7
     assert ADAPTIVE.expected(grid, ROWS) == 3
     assert FULL.expected(grid, ROWS) == 14 and ADAPTIVE.expected(few, ROWS) == 3

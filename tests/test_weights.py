@@ -92,7 +92,8 @@ def test_weight_2_is_a_row_twice(name: str, options: dict[str, Any], classes: in
 def test_values_are_those_of_scikit_learn() -> None:
     X, y = make_classification(150, 5, n_redundant=0, class_sep=0.5, random_state=0)
     X, w = X.astype(np.float32), np.random.default_rng(0).exponential(size=150) * (np.arange(150) % 5 > 0)
-    ours = LocalSVC(gamma=0.4, cost=3.0, offset=True, scale="none", tolerance=1e-6).fit(X, y, sample_weight=w)
+    ours = LocalSVC(gamma=0.4, cost=3.0, offset=True, scale="none", metric="none", tolerance=1e-6)
+    ours.fit(X, y, sample_weight=w)
     theirs = SVC(gamma=0.4, C=3.0, tol=1e-6).fit(X, y, sample_weight=w)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
     linear = estimators.LinearSVMClassifier(cost=3.0, scale="none", tolerance=1e-8).fit(X, y, sample_weight=w)

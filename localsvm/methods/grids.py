@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 
 SIZE, MOST_VALUES = 10, 64  # points an axis
-LEAST_GUIDE, MOST_GUIDE, THINNED = 250, 5000, 4  # rows of a part that guides a search; and one of so many at most
+MOST_GUIDE, THINNED = 5000, 4  # rows of a part that guides a search; and one of so many at most
 LEAST_FURTHER = 400  # rows of a part of a part that guides the search of this: with fewer, its way was often longer
 LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
@@ -37,7 +37,8 @@ class Grid:
         lambda.
     costs : ascending, instead of lambdas. With neither there is one point a setting, and its cost is nan.
     of_problem : n are the rows of the binary problem, not all of the cell's.
-    guided : an adaptive search of it begins where that of a part of the rows ends; its settings are ordered.
+    least_guide : rows of a part of a cell's rows, from which on an adaptive search begins where that of the part ends;
+        its settings are ordered. 0 if no part says where to begin.
     """
 
     settings: tuple[Values, ...] = ((),)
@@ -45,7 +46,7 @@ class Grid:
     lambdas: Values = ()
     costs: Values = ()
     of_problem: bool = False
-    guided: bool = False
+    least_guide: int = 0
 
     @property
     def ordered(self) -> bool:
@@ -75,12 +76,8 @@ class Grid:
         return np.asarray(self.costs or (np.nan,), dtype=np.float64)
 
 
-def guide_step(rows: int, further: bool = False) -> int:
-    """One of so many rows is in the part that guides the search of a cell; 0 where the cell is too small for that.
-
-    further : whether the rows are themselves a part that guides one.
-    """
-    least = LEAST_FURTHER if further else LEAST_GUIDE
+def guide_step(rows: int, least: int) -> int:
+    """One of so many rows of a cell is in the part that guides its search; 0 where it would be below the least."""
     return max(THINNED, -(-rows // MOST_GUIDE)) if rows >= THINNED * least else 0
 
 

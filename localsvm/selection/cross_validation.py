@@ -270,7 +270,8 @@ class CellSelection:
         """The search, or for a grid that is guided one that begins where that of a part of the rows ends.
 
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
-        near. Most points are scored by the smallest part, where this takes next to no time.
+        near. Most points are scored by the smallest part, where this takes next to no time. A part that says too little
+        guides nothing; see Target.guides.
 
         further : whether the cell is itself a part that guides a search.
         """
@@ -278,6 +279,8 @@ class CellSelection:
         if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
+        if not part.cell.target.guides(part.cell.y):
+            return search
         found = part.search(part.guided(search, further=True).whole)
         begins = [Begin(pick.best.setting, pick.best.cost, pick.best.loss) for pick in found.chosen]
         parts = tuple(replace(search, begin=begin, short=True) for begin in begins)
@@ -287,11 +290,11 @@ class CellSelection:
         """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.
 
         The loss of the part that guided the search, and that of the cell, are two points of a learning curve, which is
-        taken for a power of the number of rows. None where nothing guided the search.
+        taken for a power of the number of rows. None where nothing guided the search, or there are classes.
         """
         step, folds = search.guide_step(self.grid, len(self.cell.y)), self.cell.n_folds
         begins = [search.of(k).begin for k in range(len(scores.chosen))]
-        if not step or None in begins:
+        if not step or None in begins or self.cell.target.score_of_values is None:
             return ()
         power = math.log(folds / (folds - 1)) / math.log(step)
         losses = [(pick.best.loss, begin.loss) for pick, begin in zip(scores.chosen, begins, strict=True) if begin]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.methods.grids import Grid, guide_step
+from localsvm.methods.grids import LEAST_FURTHER, Grid, guide_step
 
 SEARCHES = ("full", "adaptive")
 STRIDE = 3  # of the first settings of an adaptive search
@@ -124,7 +124,9 @@ class Search:
 
         further : whether the cell is such a part itself.
         """
-        return guide_step(rows, further) if self.kind == "adaptive" and grid.guided else 0
+        if self.kind != "adaptive" or not grid.least_guide:
+            return 0
+        return guide_step(rows, LEAST_FURTHER if further else grid.least_guide)
 
     def expected(self, grid: Grid, rows: int) -> int:
         """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""

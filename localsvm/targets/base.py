@@ -158,6 +158,10 @@ class Target(ABC):
         """Numbers (n,) of what rows are dealt out by to folds, so that each has its share: for classes the labels."""
         return y
 
+    def guides(self, y: Values) -> bool:
+        """Whether the losses of a part of a cell, with labels y (n,), say where the search for all of it begins."""
+        return True
+
     @abstractmethod
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """Weight of the rows that some points of the grid decide wrongly.

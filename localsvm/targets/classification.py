@@ -14,6 +14,7 @@ from localsvm.targets.base import Observed, Target, Values
 SCHEMES = ("ova", "ava")
 ACCURACY, TPR_TNR = "accuracy", "tpr-tnr"
 SCORES = (ACCURACY, TPR_TNR)
+LEAST_OTHERS = 50  # rows outside the largest class, by whose losses a search may be guided
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ class Classification(Target):
     def counts(self, y: NDArray[np.float64]) -> tuple[int, ...]:
         """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
+
+    def guides(self, y: NDArray[np.float64]) -> bool:
+        """Whether enough rows are not of the largest class: of few, a share of wrong ones says little."""
+        return len(y) - max(self.counts(y)) >= LEAST_OTHERS
 
     def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets (n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""

@@ -34,10 +34,6 @@ class KernelSVM(ValueOptions):
         """
         return max(SMALL, min(LARGE, CELL_WORK // max(1, rows)))
 
-    def is_point(self) -> bool:
-        """Whether gamma, the cost and epsilon have one value each."""
-        return len(self.gamma) == 1 == len(self.cost) and len(self.epsilon) <= 1
-
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""
         import numpy as np

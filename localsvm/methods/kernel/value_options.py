@@ -20,6 +20,7 @@ from localsvm.naming import opt
 from localsvm.targets.loss_names import LEAST_SQUARES, LOSSES
 
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
+VALUES_GUIDE, CLASSES_GUIDE = 250, 1000  # rows of a part that guides a search
 AUTO, LINEAR, CONSTANT = "auto", "linear", "constant"  # trends
 MOST_COLUMNS = 256  # with more, auto leaves the trend out: it would take much of the time of training
 
@@ -62,6 +63,11 @@ class ValueOptions(ValueLosses, KernelMethod):
         return FURTHER if self.loss in LOSSES else (0, 0)
 
     @property
+    def least_guide(self) -> int:
+        """The least rows of a part that guides the search of a cell; shares of wrong rows need more than losses."""
+        return VALUES_GUIDE if self.value_losses else CLASSES_GUIDE
+
+    @property
     def whole_rows(self) -> int:
         """The most rows of a cell whose kernel is held whole; SMO of values takes no other."""
         return WHOLE_ROWS if self.loss in LOSSES else super().whole_rows
@@ -71,17 +77,22 @@ class ValueOptions(ValueLosses, KernelMethod):
         """True for least squares."""
         return bool(self.loss == LEAST_SQUARES)
 
+    def is_point(self) -> bool:
+        """Whether gamma, the cost and epsilon have one value each."""
+        return len(self.gamma) == 1 == len(self.cost) and len(self.epsilon) <= 1
+
     def with_epsilons(self, grid: Grid) -> Grid:
-        """A grid with each epsilon; of values, a part of the rows guides its search where its settings are ordered."""
+        """A grid with each epsilon; a part of the rows guides its search where its settings are ordered."""
         grid = super().with_epsilons(grid)
-        return replace(grid, guided=bool(self.value_losses) and grid.ordered)
+        return replace(grid, least_guide=self.least_guide if grid.ordered else 0)
 
     def memory(self, size: CellSize) -> int:
-        """Bytes of the kernel and what is made of it, and for values those of the rows that guide the search."""
+        """Bytes of the kernel and what is made of it, and those of the rows that guide the search."""
         from localsvm.methods.kernel.systems.trend import trend_bytes
 
-        step = guide_step(size.rows) if self.value_losses else 0
-        part = super().memory(replace(size, rows=-(-size.rows // step))) if step else 0
+        step = 0 if self.is_point() else guide_step(size.rows, self.least_guide)
+        some = replace(size, rows=-(-size.rows // step), part=-(-size.part // step)) if step else size
+        part = super().memory(some) if step else 0
         trend = trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0
         linear = 4 * size.rows * (size.width + 1) if self.value_losses and self.kernel == "linear" else 0
         return super().memory(size) + part + trend + linear
