@@ -21,7 +21,8 @@ MOST_GUIDE, THINNED = 5000, 4  # rows of a part that guides a search; and one of
 LEAST_FURTHER = 400  # rows of a part of a part that guides the search of this: with fewer, its way was often longer
 LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
-GAUSSIAN_ENDS, MANHATTAN_ENDS = (5.0, 0.2), (20.0, 0.5)  # of the default widths, before n and d move them
+# of the default widths, before n and d move them; of Manhattan ones where narrower ones follow, and where none do
+GAUSSIAN_ENDS, MANHATTAN_ENDS, MANHATTAN_ALL = (5.0, 0.2), (20.0, 0.5), (20.0, 0.1)
 MAX_SPREAD = 1e3  # the widest width over its end, where n is small against d and (1 + 5/n)^d explodes
 
 
@@ -105,10 +106,12 @@ def manhattan_widths(
 ) -> tuple[float, ...]:
     """Widths 1 / gamma of the Manhattan kernel, descending and geometric; parameters as of `default_widths`.
 
-    They go from 20 (1 + 5/n)^d down to 0.5 n^(-1/d) times the radius, which is a Manhattan distance: leave-one-out
-    errors on tables are smallest at widths between a third of the median distance and thirty times as much.
+    They go from 20 (1 + 5/n)^d down to 0.1 n^(-1/d) times the radius, which is a Manhattan distance. With further ones
+    they go to 0.5 n^(-1/d), and on in these smaller steps. Leave-one-out errors on tables are smallest at widths from
+    a third of the median distance up to thirty times that, and a few rows far away make the radius much larger.
     """
-    return _lattice(average_rows, max(1, features), radius, size, MANHATTAN_ENDS, further)
+    ends = MANHATTAN_ENDS if further else MANHATTAN_ALL
+    return _lattice(average_rows, max(1, features), radius, size, ends, further)
 
 
 def _lattice(
