@@ -108,17 +108,11 @@ class _Judge:
 def _tuned(judge: _Judge, cells: list[Rows]) -> Step:
     """The steps of scale and ridge with the least loss in these cells: first the ridge, then the scale by it.
 
-    Of values they are found downhill, which mostly finds the same, in two thirds of the time.
+    They are found downhill, which mostly finds what looking at all steps finds, in two thirds of the time.
     """
     loss = cache(lambda scale, ridge: judge.loss(cells, (scale, ridge)))
-    least = _downhill if judge.data.values else _everywhere
-    ridge = least(lambda step: loss(0.0, step), RIDGES)
-    return least(lambda step: loss(step, ridge), SCALES), ridge
-
-
-def _everywhere(loss: Callable[[float], float], steps: Sequence[float]) -> float:
-    """The step of the least loss, the first of several."""
-    return min(steps, key=loss)
+    ridge = _downhill(lambda step: loss(0.0, step), RIDGES)
+    return _downhill(lambda step: loss(step, ridge), SCALES), ridge
 
 
 def _downhill(loss: Callable[[float], float], steps: Sequence[float]) -> float:

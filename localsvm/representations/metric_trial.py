@@ -20,7 +20,7 @@ SHARE = 6  # a candidate's sample has one in so many of the rows that it learns 
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
-FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights of values beyond have no matrix
+FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights beyond have no matrix
 SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 GAIN, CLEARLY = 0.03, -2.0  # share of the loss by which a second member has to lower it, and z of that
@@ -85,13 +85,10 @@ class Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
-        """The first fold judges what is tried, of values each way until one is clearly worse; returns what it judged.
+        """The first fold judges what is tried, each way until one is clearly worse; returns what it judged.
 
         strong : of these, those that the others are weaker ones of.
         """
-        if not self._of_values:
-            self.add(tried, FIRST)
-            return list(tried)
         ways = [[each, *(weak for weak in weaker(each) if weak in tried)] for each in strong]
         while ways := [way for way in ways if len(way) > 1]:
             self.add([way[1] for way in ways], FIRST)
@@ -143,9 +140,7 @@ class Trial:
         return [each for each in candidates if self._above(each, best) < HOPEFUL]
 
     def _is_far(self, weights: Geometry) -> bool:
-        """Whether weights of values are so much worse than the best of those judged that their matrix has no hope."""
-        if not self._of_values:
-            return False
+        """Whether weights are so much worse than the best of those judged that their matrix has no hope."""
         best, (times, above) = self.best(self._results), FAR
         worse = self._mean(weights)[0] > times * self._mean(best)[0]
         return bool(worse and self._above(weights, best) > above)

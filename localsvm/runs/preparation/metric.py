@@ -49,7 +49,7 @@ LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and th
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
-FURTHER_PLAN = LearningPlan(near_steps=80)  # of values, whose near samples in the choice have taught most of it
+FURTHER_PLAN = LearningPlan(near_steps=80)  # near samples in the choice have taught most of it
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class _Learning:
             course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
             course = plan.finished(geometry.form, learner, course, seed, -1)
         else:
-            course = (FURTHER_PLAN if data.values else plan).further(learner, begun, seed)
+            course = FURTHER_PLAN.further(learner, begun, seed)
         if rank is not None:
             # the leading directions of the matrix, and then steps of their own
             U, size, _ = np.linalg.svd(course.values)
