@@ -8,8 +8,8 @@
  * Of a loss with the derivative U by F, the derivative by H is U A', and that by K is -V A', where
  * V = (K + ridge I)^-1 H' U: it is `left` A' by both, one above the other, with -V above U.
  *
- * Matrices are row-major float32, with `ld` floats from row to row where they have as many columns as there are rows. The
- * caller owns all arrays. Nothing here allocates.
+ * Matrices are row-major float32. Those of t columns but A' have `ld` floats from row to row, the others as many as they
+ * have columns. The caller owns all arrays. Nothing here allocates.
  */
 #ifndef LSVM_HOLDOUT_H
 #define LSVM_HOLDOUT_H

@@ -40,6 +40,7 @@ def shorten() -> None:
     measuring.CHOICE_PLAN = LearningPlan(
         sample=measuring.CHOICE_PLAN.sample, weight_steps=2, matrix_steps=4, near_steps=11
     )
+    measuring.FURTHER_PLAN = Short()
     measuring.LearningPlan = Short  # type: ignore[misc]
 
 

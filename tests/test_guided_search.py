@@ -16,9 +16,8 @@ from value_cells import cell_of_values, examples, noisy
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.methods.grids import LEAST_FURTHER, MOST_GUIDE, THINNED, Grid, guide_step
-from localsvm.methods.kernel import value_options
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.methods.kernel.value_options import VALUES_GUIDE
+from localsvm.methods.kernel.value_options import CLASSES_GUIDE, VALUES_GUIDE
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.train import train
@@ -152,9 +151,8 @@ def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
 def test_neither_workers_nor_an_interruption_change_a_bit(
     of_classes: bool, coverage: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two workers share the settings of the one cell; what has been scored is not scored again."""
-    monkeypatch.setattr(value_options, "CLASSES_GUIDE", VALUES_GUIDE)
-    X, y = noisy(ROWS, 0)
+    """What has been scored is not scored again; searches of three choices have workers beside each other."""
+    X, y = noisy(THINNED * CLASSES_GUIDE if of_classes else ROWS, 0)
     if of_classes:
         y = np.where(y > np.median(y), 1.0, -1.0)
 

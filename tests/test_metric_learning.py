@@ -50,6 +50,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let metrics be learned in few steps, by small samples."""
     plan = LearningPlan(sample=60, weight_steps=12, matrix_steps=12, near_steps=6)
     monkeypatch.setattr(measuring, "CHOICE_PLAN", plan)
+    monkeypatch.setattr(measuring, "FURTHER_PLAN", LearningPlan(60, 12, 12, 6))
     monkeypatch.setattr(measuring, "LearningPlan", lambda: LearningPlan(60, 12, 12, 6))
     measuring.LearningPlan.rng = LearningPlan.rng  # type: ignore[attr-defined]
 

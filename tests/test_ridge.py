@@ -67,7 +67,7 @@ def test_without_an_inverse_there_is_an_error_and_the_next_call_is_sound() -> No
         solver.fill(Z[:n], Y[:n], RIDGE)
         fresh = LeftOut(n, 1)
         fresh.fill(Z[:n], Y[:n], RIDGE)
-        assert_allclose(solver.each(), fresh.each(), rtol=1e-5)
+        assert_allclose(solver.each(), fresh.each(), rtol=0 if n == 20 else 1e-5)
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:

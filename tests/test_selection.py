@@ -264,21 +264,23 @@ def test_a_short_search_looks_down_only_where_up_is_not_better() -> None:
     assert searched(bowl(2, 6), Begin(3, 6), short=True)[1] == [(3,), (4,), (2,), (1,)]
 
 
-@given(st.integers(0, 1000), st.integers(0, 9), st.integers(0, 5))
-def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g: int, c: int) -> None:
-    """Of equal losses, that of the smallest cost is the best, as where points are compared."""
-    loss = np.random.default_rng(seed).integers(1, 30, (10, 6)).astype(float)
-    search, known = Search("adaptive", Begin(g, c), short=True), np.full(loss.shape, np.nan)
+@given(st.integers(0, 1000), st.integers(0, 9), st.integers(0, 5), st.integers(1, 12))
+def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g: int, c: int, settings: int) -> None:
+    """Which of equal losses is the best decides the tie, of which losses alone do not tell."""
+    rng = np.random.default_rng(seed)
+    loss, tie = rng.integers(1, 6, (settings, 6)).astype(float), rng.random((settings, 6))
+    begin = Begin(min(g, settings - 1), c)
+    search, known = Search("adaptive", begin, short=True), np.full(loss.shape, np.nan)
     met: dict[int, Search] = {}
-    while lines := search.next_settings(known, best=min((known[i, j], j, i) for i, j in scored(known))[2]):
+    while lines := search.next_settings(known, best=min((known[i, j], tie[i, j], i) for i, j in scored(known))[2]):
         search = search.after(known)
         for i in lines:
             met[i] = search
-            while costs := search.next_costs(known[i], 0.0 * known[i]):
+            while costs := search.next_costs(known[i], np.where(np.isnan(known[i]), np.nan, tie[i])):
                 known[i, costs] = loss[i, costs]
-    assert met[g].best is None and all(met[i].best is not None for i in met if i != g)
+    assert met[begin.setting].best is None
     for i, then in met.items():
-        assert Search("adaptive", Begin(g, c), short=True).before(known, i) == then
+        assert Search("adaptive", begin, short=True).before(known, i) == then
 
 
 def scored(loss: np.ndarray) -> list[tuple[int, int]]:

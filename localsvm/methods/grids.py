@@ -78,8 +78,11 @@ class Grid:
 
 
 def guide_step(rows: int, least: int) -> int:
-    """One of so many rows of a cell is in the part that guides its search; 0 where it would be below the least."""
-    return max(THINNED, -(-rows // MOST_GUIDE)) if rows >= THINNED * least else 0
+    """One of so many rows of a cell is in the part that guides its search; 0 where it would be below the least.
+
+    least : 0 if no part guides.
+    """
+    return max(THINNED, -(-rows // MOST_GUIDE)) if least and rows >= THINNED * least else 0
 
 
 def default_widths(

@@ -125,7 +125,7 @@ def choosing_bytes(
     judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     columns *= 1 + any(options.views)
-    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample)
+    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, outputs)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
     return views + judged + threads * max(learning, judging)

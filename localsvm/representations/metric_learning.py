@@ -36,6 +36,7 @@ NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, 
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 FURTHER_TIMES = 2.0  # the same for a metric that near samples have taught already
 MATRICES = 3  # as large as the kernel of half a sample: that of all its rows with a half, and a factor
+OUTPUT_BYTES = 48  # of an output of a row of half a sample: targets, values and derivatives
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
 
@@ -209,16 +210,21 @@ class MetricLearner:
         return dense_rows(self._data.X, rows) - self._centre
 
 
-def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE) -> int:
-    """Bytes that a learner of so many rows holds at most beside these.
+def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, outputs: int = 1) -> int:
+    """Bytes that a learner of so many rows, with so many outputs each, holds at most beside these.
 
-    It holds kernel matrices and rows of a sample, the rows of a pool and what becomes of them while the pool before is
-    still there, and, with `matrix`, the arrays of a matrix and of Adam.
+    It holds kernel matrices, outputs and rows of a sample, the rows of a pool and what becomes of them while the pool
+    before is still there, and, with `matrix`, the arrays of a matrix and of Adam.
     """
     half = _half_size(rows, sample)
     pool = _pool_size(rows, 2 * half, columns) if rows >= NEAR_FROM else 0
     learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
-    return 4 * MATRICES * half * half + learned + 4 * columns * max(8 * half + pool, 4 * pool)
+    return (
+        4 * MATRICES * half * half
+        + OUTPUT_BYTES * outputs * half
+        + learned
+        + 4 * columns * max(8 * half + pool, 4 * pool)
+    )
 
 
 def _half_size(rows: int, most: int) -> int:

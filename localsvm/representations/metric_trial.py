@@ -16,7 +16,7 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import WORSE, Choice, paired, tested
 from localsvm.threads import Threads
 
-SHARE = 6  # a candidate's sample has one in so many of the rows that it learns from: samples take most of the time
+SHARE = 6  # half a sample has one in so many of a candidate's learning rows: samples take most of the time
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing

@@ -174,7 +174,7 @@ def score(
             for a in costs[:: path.costs_at_once]:
                 points = path.advance(a, min(costs.stop, a + path.costs_at_once))
                 for c, (held_out_loss, tie) in enumerate(points, start=a):
-                    if math.isnan(held_out_loss):  # it would count as not scored, for ever
+                    if math.isnan(held_out_loss + tie):  # it would count as not scored, for ever
                         raise RunError(
                             f"a held-out loss is not a number; scale the data ({opt.scale('std')}) or bound C "
                             f"({opt.cost})"
@@ -276,11 +276,9 @@ class CellSelection:
         further : whether the cell is itself a part that guides a search.
         """
         step = search.guide_step(self.grid, len(self.cell.y), further)
-        if not step:
+        if not step or not self.cell.target.guides(self.cell.y, step):
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        if not part.cell.target.guides(part.cell.y):
-            return search
         found = part.search(part.guided(search, further=True).whole)
         begins = [Begin(pick.best.setting, pick.best.cost, pick.best.loss) for pick in found.chosen]
         parts = tuple(replace(search, begin=begin, short=True) for begin in begins)

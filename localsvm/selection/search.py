@@ -108,25 +108,27 @@ class Search:
         return replace(self, best=Best(cost, float(loss[setting, cost])))
 
     def before(self, loss: NDArray[np.float64], setting: int) -> Search:
-        """The search when it came to a setting, by what all rounds have scored in the end."""
-        if not self.short:
+        """The search when it came to a setting, by what all rounds have scored in the end.
+
+        A short search goes up from where it begins; it goes down only if the next setting is not better. So what is
+        scored says the order, also where ties decided which setting was the best.
+        """
+        if not self.short or self.begin is None or len(loss) <= STRIDE:
             return self
-        now, seen = self, np.full(loss.shape, np.nan)
-        while settings := now.next_settings(seen, best=None if now.best is None else _lowest(seen)[0]):
-            if setting in settings or np.isnan(loss[list(settings)]).all():  # where ties decided, the way may differ
-                break
-            seen[list(settings)] = loss[list(settings)]
-            now = self.after(seen)
-        return now
+        scored = np.flatnonzero(~np.isnan(loss).all(axis=1))
+        first, seen = self.begin.setting, np.full(loss.shape, np.nan)
+        order = [first, *scored[scored > first], *scored[scored < first][::-1]]
+        known = order[: order.index(setting)]
+        seen[known] = loss[known]
+        return self.after(seen)
 
     def guide_step(self, grid: Grid, rows: int, further: bool = False) -> int:
         """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does.
 
         further : whether the cell is such a part itself.
         """
-        if self.kind != "adaptive" or not grid.least_guide:
-            return 0
-        return guide_step(rows, LEAST_FURTHER if further else grid.least_guide)
+        least = LEAST_FURTHER if further and grid.least_guide else grid.least_guide
+        return guide_step(rows, least) if self.kind == "adaptive" else 0
 
     def expected(self, grid: Grid, rows: int) -> int:
         """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""

@@ -158,8 +158,8 @@ class Target(ABC):
         """Numbers (n,) of what rows are dealt out by to folds, so that each has its share: for classes the labels."""
         return y
 
-    def guides(self, y: Values) -> bool:
-        """Whether the losses of a part of a cell, with labels y (n,), say where the search for all of it begins."""
+    def guides(self, y: Values, step: int) -> bool:
+        """Whether the losses of each step-th row of a cell with labels y (n,) say where the search of all begins."""
         return True
 
     @abstractmethod

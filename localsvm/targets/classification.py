@@ -78,9 +78,9 @@ class Classification(Target):
         """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
 
-    def guides(self, y: NDArray[np.float64]) -> bool:
+    def guides(self, y: NDArray[np.float64], step: int) -> bool:
         """Whether enough rows are not of the largest class: of few, a share of wrong ones says little."""
-        return len(y) - max(self.counts(y)) >= LEAST_OTHERS
+        return len(y) - max(self.counts(y)) >= step * LEAST_OTHERS
 
     def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets (n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""

@@ -64,8 +64,13 @@ class ValueOptions(ValueLosses, KernelMethod):
 
     @property
     def least_guide(self) -> int:
-        """The least rows of a part that guides the search of a cell; shares of wrong rows need more than losses."""
-        return VALUES_GUIDE if self.value_losses else CLASSES_GUIDE
+        """The least rows of a part that guides the search of a cell, 0 for none.
+
+        Shares of wrong rows need more than losses. For one point of values it says how fast their losses fall.
+        """
+        if self.value_losses:
+            return VALUES_GUIDE
+        return 0 if self.is_point() else CLASSES_GUIDE
 
     @property
     def whole_rows(self) -> int:
@@ -90,7 +95,7 @@ class ValueOptions(ValueLosses, KernelMethod):
         """Bytes of the kernel and what is made of it, and those of the rows that guide the search."""
         from localsvm.methods.kernel.systems.trend import trend_bytes
 
-        step = 0 if self.is_point() else guide_step(size.rows, self.least_guide)
+        step = guide_step(size.rows, self.least_guide)
         some = replace(size, rows=-(-size.rows // step), part=-(-size.part // step)) if step else size
         part = super().memory(some) if step else 0
         trend = trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0

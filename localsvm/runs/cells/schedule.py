@@ -227,7 +227,7 @@ class _Scheduled:
         self._workers, self._cores = workers, cores
         yield from self._add(first)
         try:
-            count = workers if trainer.coarse_cells > 1 else min(workers, max(1, len(self._waiting)))
+            count = workers if trainer.coarse_cells > 1 else min(workers, max(1, self._parallel()))
             with resources.pool(count, Scratch, resources.observer.note) as pool:
                 yield from self._refilled(further)
                 for unit, result in self._results(pool):
@@ -237,6 +237,11 @@ class _Scheduled:
             if not trainer.fit:
                 raise
             raise RunError(f"{error.message}; what was finished is kept: go on with {opt.resume}") from error
+
+    def _parallel(self) -> int:
+        """Number of units that may work at once: what a cell's guide finds begins a search of each choice."""
+        units = (unit for unit in self._waiting if isinstance(unit, WorkUnit))
+        return sum(unit.inputs.target.choices if unit.guides else 1 for unit in units)
 
     def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
         """Results of the pool; meanwhile the observer gets the steps of solvers, of this process or of its workers."""
@@ -432,7 +437,8 @@ class _Queue:
         for cell, unit in self._units.items():
             target = unit.inputs.target
             self._scores[cell] = Scores.of(grid, target.choices, target.crossed(len(unit.fold_rows)))
-            guided = unit.inputs.search.guide_step(grid, unit.last - unit.first)
+            step = unit.inputs.search.guide_step(grid, unit.last - unit.first)
+            guided = step and target.guides(unit.inputs.y.open()[unit.first : unit.last], step)
             self._waiting.extend(self._threaded([replace(unit, guides=True)]) if guided else self._next(cell))
 
     def guided(self, done: WorkUnit, search: Search) -> None:

@@ -42,14 +42,14 @@ TESTED = 4  # stretches of each fold, which count as independent where folds are
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
 MATRIX_FEATURES = 256  # up to so many, auto tries matrices
 MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
-# with more values in a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the time
-# and the memory would be much more than those of training
+# with more values in half a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the
+# time and the memory would be much more than those of training
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
-FURTHER_PLAN = LearningPlan(near_steps=80)  # near samples in the choice have taught most of it
+FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
     else:
         options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
         matrix = options.matrix if asked == "auto" else asked != "diag"
-        needed = learning_bytes(rows, seen, matrix)
+        needed = learning_bytes(rows, seen, matrix, outputs=problems)
         if asked == "auto":
             needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, problems))
     copied = 4 * rows * (features + seen) if ranked else 0
