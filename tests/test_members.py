@@ -251,21 +251,22 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
     assert alone == {name: value for name, value in description.items() if name != "members"}
 
 
-@pytest.mark.parametrize("classes", [2, 0, 3])
+@pytest.mark.parametrize(("classes", "seed"), [(2, 1), (0, 1), (3, 9)])
 @pytest.mark.fast(1)
 def test_there_are_two_members_where_the_mean_of_two_geometries_is_clearly_better(
-    classes: int, monkeypatch: pytest.MonkeyPatch
+    classes: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A gain of this draw is large, but not clear: z is between -2 and -0.5."""
     config = TrainingConfig(KernelSVM(loss="hinge" if classes else "least-squares"))
 
     def description(**given: Any) -> dict[str, Any]:
-        found = divide(rows(seed=1, classes=classes), replace(config, **given)).measured.description
+        found = divide(rows(seed=seed, classes=classes), replace(config, **given)).measured.description
         assert found is not None
         return found
 
     assert "members" not in description()  # four hundred rows without noise say nothing that is clear
     monkeypatch.setattr(choosing, "CLEARLY", -0.5)
-    found = divide(rows(seed=1, classes=classes), config)
+    found = divide(rows(seed=seed, classes=classes), config)
     assert len(found.partition.cells_by_repeat) == 2
     members = [Geometry.named(label) for label in description()["members"]]
     assert members[0].label == description()["name"] and choosing.kind(members[0]) != choosing.kind(members[1])
