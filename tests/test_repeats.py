@@ -196,7 +196,7 @@ def test_states_that_are_not_numbered_are_refused() -> None:
 
 @pytest.mark.whole
 def test_more_repeats_have_smaller_errors() -> None:
-    """The mean over three draws: one draw has as many errors."""
+    """Over three draws: in one alone, a row more or less may decide."""
     right = {1: 0.0, 8: 0.0}
     for seed in (4, 6, 8):
         known, test = data(1500, seed=seed), data(3000, seed=seed + 1)
