@@ -9,21 +9,13 @@ static float zero = 0.0f, one = 1.0f;
 
 enum { LANES = 8 };
 
-/* Copies a matrix (m x k) into the columns of another, whose rows have `ld` floats. */
-static void transpose(const float *from, int m, int k, float *to, int ld)
-{
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < k; j++)
-            to[(int64_t)j * ld + i] = from[(int64_t)i * k + j];
-}
-
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
     int others = h->n - h->t, info = 0;
     const int status = lsvm_ridge_factor(lapack, UPPER, h->kernel, h->t, h->ld, h->ridge, h->factor);
     if (status != LSVM_OK)
         return status;
-    transpose(h->y, h->t, h->outputs, h->a, h->t);
+    lsvm_ridge_transpose(h->y, h->t, h->outputs, h->a, h->t);
     lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->a, &h->t, &info);
     /* rows are columns of BLAS */
     lapack->gemm(TRANSPOSED, PLAIN, &h->outputs, &others, &h->t, &one, h->a, &h->t, h->kernel + (int64_t)h->t * h->ld,
@@ -35,7 +27,7 @@ int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h
 static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
 {
     int others = h->n - h->t, info = 0;
-    transpose(u, others, h->outputs, h->left + h->t, h->n);
+    lsvm_ridge_transpose(u, others, h->outputs, h->left + h->t, h->n);
     lapack->gemm(PLAIN, PLAIN, &h->t, &h->outputs, &others, &one, h->kernel + (int64_t)h->t * h->ld, &h->ld,
                  h->left + h->t, &h->n, &zero, h->left, &h->n);
     lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->left, &h->n, &info);

@@ -18,15 +18,20 @@ int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const fl
     return info == 0 ? LSVM_OK : LSVM_SINGULAR;
 }
 
+void lsvm_ridge_transpose(const float *from, int m, int k, float *to, int ld)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < k; j++)
+            to[(int64_t)j * ld + i] = from[(int64_t)i * k + j];
+}
+
 int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
     int info = 0;
     const int status = lsvm_ridge_factor(lapack, LOWER, r->kernel, r->n, r->ld, r->ridge, r->inverse);
     if (status != LSVM_OK)
         return status;
-    for (int i = 0; i < r->n; i++)
-        for (int c = 0; c < r->outputs; c++)
-            r->a[(int64_t)c * r->n + i] = r->y[(int64_t)i * r->outputs + c];
+    lsvm_ridge_transpose(r->y, r->n, r->outputs, r->a, r->n);
     lapack->potrs(LOWER, &r->n, &r->outputs, r->inverse, &r->ld, r->a, &r->n, &info);
     lapack->potri(LOWER, &r->n, r->inverse, &r->ld, &info);
     return info == 0 ? LSVM_OK : LSVM_SINGULAR;

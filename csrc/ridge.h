@@ -29,6 +29,9 @@ struct lsvm_ridge {
 int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const float *kernel, int n, int ld, float ridge,
                       float *out);
 
+/* Copies a matrix (m x k) into the columns of another, as LAPACK has them, whose rows have `ld` floats. */
+void lsvm_ridge_transpose(const float *from, int m, int k, float *to, int ld);
+
 /* Finds `a`, and of `inverse` the lower triangle. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not positive definite
  * in float32. */
 int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);

@@ -11,7 +11,7 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
-from localsvm.selection.search import Begin, Search
+from localsvm.selection.search import STRIDE, Begin, Search
 
 
 @given(
@@ -279,6 +279,8 @@ def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, 
             while costs := search.next_costs(known[i], np.where(np.isnan(known[i]), np.nan, tie[i])):
                 known[i, costs] = loss[i, costs]
     assert met[begin.setting].best is None
+    later = [then for i, then in met.items() if i != begin.setting]
+    assert all((then.best is None) == (settings <= STRIDE) for then in later)  # so few are scored in one round
     for i, then in met.items():
         assert Search("adaptive", begin, short=True).before(known, i) == then
 
