@@ -264,7 +264,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, rows: Labelled, config: TrainingConfi
         (KernelSVM(kernel="gaussian"), "auto", Options(("euclidean",), (False, True))),
         (KernelSVM(gamma=(0.1, 1.0)), "none", Options(("euclidean",), (False,))),
         (KernelSVM(kernel="laplacian"), "ranks", Options(("euclidean",), (True,))),
-        (KernelSVM(kernel="manhattan"), "auto", Options(("manhattan",), (False, True), False)),
+        (KernelSVM(kernel="manhattan"), "auto", Options(("manhattan",), (False, True), 0)),
         (LinearSVM(), "auto", Options(("euclidean",), (False, True))),
     ],
     ids=str,
@@ -278,7 +278,7 @@ def test_options_limit_the_candidates(
     assert options == expected
     geometry = Geometry.of(name)
     assert geometry is not None and geometry.distance in expected.distances and geometry.ranks in expected.views
-    assert geometry.form != "full" or expected.matrix
+    assert geometry.form != "full" or expected.matrix_columns
 
 
 def test_columns_of_few_values_leave_no_ranks_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,12 +288,25 @@ def test_columns_of_few_values_leave_no_ranks_to_try(monkeypatch: pytest.MonkeyP
         assert options.views == (False,)
 
 
-def test_wide_rows_have_no_matrix_and_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_rows_have_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = noise(60, 0, d=257)
     config = replace(AUTO, repeats=1)
-    assert tried(monkeypatch, rows, config)[0] == Options(("euclidean", "manhattan"), (False,), False)
+    assert tried(monkeypatch, rows, config)[0] == Options(("euclidean", "manhattan"), (False,))
     asked = replace(config, views="ranks")
-    assert tried(monkeypatch, rows, asked)[0] == Options(("euclidean", "manhattan"), (True,), False)
+    assert tried(monkeypatch, rows, asked)[0] == Options(("euclidean", "manhattan"), (True,))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"), [(11, []), (12, ["full"]), (23, ["full"]), (24, ["full", "ranks+full"])]
+)
+def test_a_view_of_more_columns_than_asked_has_no_matrix(columns: int, expected: list[str]) -> None:
+    X, y = additive(300)
+    folds = stratified_folds((y > 0).astype(np.float64), np.random.default_rng(0))
+    rows = MetricRows(X, y[:, None].astype(np.float32), np.ones(300))
+    views = {False: rows, True: rows._replace(X=np.hstack([X, X]))}
+    made = choosing.Trial(views, folds, measuring.CHOICE_PLAN, 0, ALONE)
+    learned = made.learned([Geometry(), Geometry(ranks=True)], columns)
+    assert [each.label for each in learned if each.form == "full"] == expected
 
 
 def test_the_kernel_of_a_distance_refuses_a_mixing_metric() -> None:

@@ -33,14 +33,15 @@ class Options:
     ----------
     distances, views : whether rows have ranks; the first of each is of the geometry that stays unless another is
         better.
-    matrix : whether a full metric is tried for the Euclidean distance.
+    matrix_columns : of a view, ranks among them, up to which a full metric is tried for the Euclidean distance; 0 for
+        none.
     members : geometries that are wanted at most.
     gaining : of these only such as make the best one much better by a mean; else all that are better than the first.
     """
 
     distances: tuple[str, ...] = ("euclidean",)
     views: tuple[bool, ...] = (False,)
-    matrix: bool = True
+    matrix_columns: int = 256
     members: int = 1
     gaining: bool = False
 
@@ -90,7 +91,7 @@ def choose(
     if len(np.unique(folds)) < FOLDS:
         return replace(NONE_TRIED, name=first.label), {}
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
-    learned = trial.learned(options.plain, options.matrix)
+    learned = trial.learned(options.plain, options.matrix_columns)
     ordered = trial.ordered(learned)
     tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in weaker(each) if weak != first]
     hopeful = trial.hopeful(trial.weakened(ordered[:FEW], tried))
@@ -124,8 +125,9 @@ def choosing_bytes(
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
     judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
+    matrix = columns <= options.matrix_columns
     columns *= 1 + any(options.views)
-    learning = learning_bytes(rows - rows // FOLDS, columns, options.matrix, plan.sample, outputs)
+    learning = learning_bytes(rows - rows // FOLDS, columns, matrix, plan.sample, outputs)
     cell = min(rows, CELL)
     judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
     return views + judged + threads * max(learning, judging)

@@ -47,16 +47,17 @@ class Trial:
         self._steps: dict[Geometry, Step] = {}
         self._results: dict[Geometry, dict[int, Judged]] = {}  # of each fold
 
-    def learned(self, plain: Sequence[Geometry], matrix: bool) -> list[Geometry]:
+    def learned(self, plain: Sequence[Geometry], matrix_columns: int) -> list[Geometry]:
         """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one.
 
         plain : geometries without a learned metric, of each of which weights are learned.
-        matrix : whether a full metric is tried for the Euclidean distance.
+        matrix_columns : of a view, up to which a full metric is tried for the Euclidean distance.
         """
         weights = [each._replace(form="diag") for each in plain]
         self.add([plain[0], *weights], FIRST)
         promising = [each for each in weights if each.distance == "euclidean" and not self._is_far(each)]
-        matrices = [each._replace(form="full") for each in promising if matrix]
+        narrow = [each for each in promising if self._data(each).X.shape[1] <= matrix_columns]
+        matrices = [each._replace(form="full") for each in narrow]
         self.add(matrices, FIRST)
         return weights + matrices
 

@@ -40,7 +40,7 @@ from localsvm.threads import Threads
 
 TESTED = 4  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
-MATRIX_FEATURES = 256  # up to so many, auto tries matrices
+MATRIX_COLUMNS = 256  # of a view, up to which auto tries matrices
 MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
 # with more values in half a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the
 # time and the memory would be much more than those of training
@@ -360,10 +360,10 @@ def _options(
     """
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
-    matrix = dense and features <= MATRIX_FEATURES and "euclidean" in distances
+    matrix_columns = MATRIX_COLUMNS if dense and "euclidean" in distances else 0
     gaining = config.known_repeats is None and not few
     times = 1 if gaining and outputs > MEMBER_OUTPUTS else config.times
-    return Options(distances, views, matrix, times, gaining)
+    return Options(distances, views, matrix_columns, times, gaining)
 
 
 def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> MetricRows:
@@ -406,7 +406,7 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
         needed = baseline_bytes(asked, rows, seen)
     else:
         options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
-        matrix = options.matrix if asked == "auto" else asked != "diag"
+        matrix = features <= options.matrix_columns if asked == "auto" else asked != "diag"
         needed = learning_bytes(rows, seen, matrix, outputs=problems)
         if asked == "auto":
             needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, problems))
