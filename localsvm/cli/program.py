@@ -48,8 +48,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
         return
     previous = signal.signal(signal.SIGALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # which may be over before the next line
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
