@@ -52,8 +52,10 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, seconds)  # which may be over before the next line
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        finally:  # the alarm may come before the line above
+            signal.signal(signal.SIGALRM, previous)
 
 
 def examples(*lines: str) -> str:
