@@ -288,12 +288,31 @@ def test_columns_of_few_values_leave_no_ranks_to_try(monkeypatch: pytest.MonkeyP
         assert options.views == (False,)
 
 
-def test_wide_rows_have_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_rows_have_no_matrix_and_no_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = noise(60, 0, d=257)
     config = replace(AUTO, repeats=1)
+    learned = choosing.Trial.learned
+    forms: list[set[str]] = []
+
+    def kept(self: Any, *given: Any) -> Any:
+        found = learned(self, *given)
+        forms.append({each.form for each in found})
+        return found
+
+    monkeypatch.setattr(choosing.Trial, "learned", kept)
     assert tried(monkeypatch, rows, config)[0] == Options(("euclidean", "manhattan"), (False,))
     asked = replace(config, views="ranks")
     assert tried(monkeypatch, rows, asked)[0] == Options(("euclidean", "manhattan"), (True,))
+    tried(monkeypatch, noise(60, 0, d=256), replace(config, views="none"))
+    assert forms == [{"diag"}, {"diag"}, {"diag", "full"}]
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(100, 200), (150, 256), (256, 256), (257, 0)])
+def test_memory_is_for_the_widest_matrix(columns: int, expected: int) -> None:
+    """Columns of few values have no ranks, so a view may have any number of ranks up to one for each column."""
+    assert Options(views=(False, True)).widest_matrix(columns) == expected
+    assert Options(views=(False,)).widest_matrix(columns) == (columns if expected else 0)
+    assert Options(matrix_columns=0).widest_matrix(columns) == 0
 
 
 @pytest.mark.parametrize(

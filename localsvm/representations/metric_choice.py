@@ -50,6 +50,11 @@ class Options:
         """Whether the values of judged rows are needed, for means of them."""
         return self.gaining and self.members > 1
 
+    def widest_matrix(self, columns: int) -> int:
+        """Columns that a matrix has at most, for rows of so many columns without ranks; 0 where none is tried."""
+        most = self.matrix_columns
+        return min(most, columns * (1 + any(self.views))) if columns <= most else 0
+
     @property
     def plain(self) -> list[Geometry]:
         """Geometries without a learned metric, the first one first."""
@@ -125,7 +130,7 @@ def choosing_bytes(
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
     judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
-    matrix = columns <= options.matrix_columns
+    matrix = options.widest_matrix(columns)
     columns *= 1 + any(options.views)
     learning = learning_bytes(rows - rows // FOLDS, columns, matrix, plan.sample, outputs)
     cell = min(rows, CELL)

@@ -210,19 +210,18 @@ class MetricLearner:
         return dense_rows(self._data.X, rows) - self._centre
 
 
-def learning_bytes(rows: int, columns: int, matrix: bool, sample: int = SAMPLE, outputs: int = 1) -> int:
+def learning_bytes(rows: int, columns: int, matrix: int, sample: int = SAMPLE, outputs: int = 1) -> int:
     """Bytes that a learner of so many rows, with so many outputs each, holds at most beside these.
 
     It holds kernel matrices, outputs and rows of a sample, the rows of a pool and what becomes of them while the pool
-    before is still there, and, with `matrix`, the arrays of a matrix and of Adam.
+    before is still there, and, where a matrix has `matrix` columns and not 0, the arrays of it and of Adam.
     """
     half = _half_size(rows, sample)
     pool = _pool_size(rows, 2 * half, columns) if rows >= NEAR_FROM else 0
-    learned = MATRIX_ARRAYS * 8 * columns * columns if matrix else 0
     return (
         4 * MATRICES * half * half
         + OUTPUT_BYTES * outputs * half
-        + learned
+        + MATRIX_ARRAYS * 8 * matrix * matrix
         + 4 * columns * max(8 * half + pool, 4 * pool)
     )
 

@@ -55,9 +55,9 @@ class Trial:
         """
         weights = [each._replace(form="diag") for each in plain]
         self.add([plain[0], *weights], FIRST)
-        promising = [each for each in weights if each.distance == "euclidean" and not self._is_far(each)]
-        narrow = [each for each in promising if self._data(each).X.shape[1] <= matrix_columns]
-        matrices = [each._replace(form="full") for each in narrow]
+        narrow = [each for each in weights if self._views[each.ranks].X.shape[1] <= matrix_columns]
+        promising = [each for each in narrow if each.distance == "euclidean" and not self._is_far(each)]
+        matrices = [each._replace(form="full") for each in promising]
         self.add(matrices, FIRST)
         return weights + matrices
 

@@ -406,7 +406,7 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
         needed = baseline_bytes(asked, rows, seen)
     else:
         options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
-        matrix = features <= options.matrix_columns if asked == "auto" else asked != "diag"
+        matrix = options.widest_matrix(features) if asked == "auto" else seen * (asked != "diag")
         needed = learning_bytes(rows, seen, matrix, outputs=problems)
         if asked == "auto":
             needed = max(needed, choosing_bytes(some, features, options, dense, CHOICE_PLAN, threads, problems))
