@@ -8,7 +8,7 @@ import click
 
 from localsvm.cli import options as opt
 from localsvm.cli.given_files import given_metric
-from localsvm.cli.grid_table import LOSSES, best_text, loss_name, print_points, validation_report
+from localsvm.cli.grid_table import LOSSES, SHARES, best_text, print_points, validation_report
 from localsvm.cli.paths import check_outputs
 from localsvm.cli.program import Program, examples
 from localsvm.cli.progress import Progress
@@ -99,7 +99,7 @@ def _draw(result: Validation, path: str, force: bool) -> None:
     from localsvm.cli import plotting
     from localsvm.runs.cross_validate import mean_grid
 
-    name, grid = loss_name(result), mean_grid(result.points)
-    if name == "mse":
+    name, grid = result.compared, mean_grid(result.points)
+    if name == "mse" and result.score is not None:
         grid, name = grid._replace(loss=grid.loss**0.5), "rmse"
-    plotting.grid_loss(result.names, grid, path, force, LOSSES[name], "%" if result.score is None else None)
+    plotting.grid_loss(result.names, grid, path, force, LOSSES[name], "%" if name in SHARES else None)

@@ -19,24 +19,18 @@ if TYPE_CHECKING:
     from localsvm.runs.config import TrainingConfig
     from localsvm.runs.cross_validate import GridPoint, Validation
 
-LOSSES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
+SHARES = {"error": "cross-validated error", "loss": "1 - TPR x TNR, cross-validated"}  # by their names in tables
+LOSSES = dict(SHARES)
 LOSSES |= {name: f"{text}, cross-validated" for name, text in {**VALUE_LOSSES, "rmse": "RMSE"}.items()}
 
 
 def print_points(result: Validation) -> None:
-    """Print the points as CSV on stdout, with their loss under its name (`loss_name`); `best` is 1 or 0."""
+    """Print the points as CSV on stdout, with their loss under its name; `best` is 1 or 0."""
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(("cell", "rows", *result.names, "cost", loss_name(result), "best"))
+    table.writerow(("cell", "rows", *result.names, "cost", result.compared, "best"))
     for p in result.points:
         row = (p.cell, p.rows, *map(repr, p.setting), _number(_cost(p)), f"{p.loss:.6g}", int(p.best))
         table.writerow(row)
-
-
-def loss_name(result: Validation) -> str:
-    """Name of the loss in tables: "error", or "loss" for 1 - TPR x TNR; of values that of their score."""
-    if result.score is not None:
-        return "mse" if result.score == "r2" else result.score
-    return "error" if result.recalls is None else "loss"
 
 
 def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str:
@@ -62,7 +56,7 @@ def best_text(result: Validation, method: str, given: Sequence[str] = ()) -> str
         lines = [("chosen", _choosers(result, levels)), *_chosen(result, method, levels), *lines]
         where = "with this point " + ("in all cells" if result.cells > 1 else "for all levels")
         loss = float(table.loss[table.best])
-        text = f"{loss_name(result)} {loss:.2%}" if result.score is None else loss_text(result.score, loss)
+        text = f"{result.compared} {loss:.2%}" if result.compared in SHARES else loss_text(result.compared, loss)
         told = [("", f"{text} {where}" if fresh else where)] if fresh or levels else []
         best = [*best, *told] if table.shared else []
         return table_text([*metric, *lines, *best, ("time", seconds_text(result.seconds))])
@@ -146,7 +140,7 @@ def _point(point: GridPoint, result: Validation) -> dict[str, Any]:
         "rows": point.rows,
         **setting,
         "cost": _cost(point),
-        loss_name(result): point.loss,
+        result.compared: point.loss,
         "best": point.best,
         **({"levels": point.levels} if point.levels else {}),
     }

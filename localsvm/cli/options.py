@@ -211,11 +211,12 @@ score = option(
     "--score",
     "scoring",
     type=Names(("accuracy", "tpr-tnr", "npl", "mse", "mae", "pinball", "r2")),
-    show_default="accuracy; of values what fits --loss",
+    show_default="accuracy, mse for squared-error; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
     "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl: "
-    "of two classes, the fewest missed alarms, with false alarms below --false-alarm (lsvm-train alone). Of "
-    "values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of quantiles.",
+    "of two classes, the fewest missed alarms, with false alarms below --false-alarm (lsvm-train alone); mse: squared "
+    "errors of decision values. Of values: mse or r2, squared errors; mae, absolute errors; pinball, the loss of "
+    "quantiles.",
     group=Group.SELECTION,
 )
 class_weights = option(

@@ -13,8 +13,9 @@ UNKNOWN = {
     "-l": "liquidSVM's lambda is given as the cost, C = 1/(2 lambda n) for n training rows of a cell: -C.",
     "-f": "The number of folds is -v.",
     "-k": "The kernel is -t.",
-    "-S": "liquidSVM's -S 2, the hinge loss without an offset, is the default; its least squares (0 and 1), quantile "
-    "(3) and expectile (4) solvers are --loss least-squares, quantile and expectile.",
+    "-S": "liquidSVM's -S 2, the hinge loss without an offset, is the default; its least squares (0 and 1) are "
+    "--loss squared-error for classes and least-squares for values, its quantile (3) and expectile (4) solvers --loss "
+    "quantile and expectile.",
     "-R": "The selection among the fold models is --select.",
     "-W": "Weights of rows are --weights FILE, those of classes -w LABEL WEIGHT; liquidSVM's kinds of tasks are "
     "--multiclass ova and ava.",

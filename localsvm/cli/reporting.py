@@ -166,7 +166,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
             *members_text(summary.metric),
             ("partition", _partition_text(summary)),
             ("selection", _selection(summary)),
-            ("models", f"{summary.models:,}{with_support}, {converged}"),
+            ("models", f"{summary.models:,}{' of squared errors' * summary.by_squares}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
             *front_lines(summary.detection),
             ("time", seconds_text(summary.seconds)),

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from localsvm.estimators.base import Answers, LocalEstimator, has_coverage
 from localsvm.estimators.fitted import kept_classes, label_values
 from localsvm.estimators.parameters import CLASSES, ParameterError
+from localsvm.methods import options_of
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.predict import LocalModel
-from localsvm.targets.loss_names import CLASS_LOSSES, LOSSES
+from localsvm.targets.loss_names import LOSSES
 
 
 def _has_probabilities(self: LocalClassifier) -> bool:
@@ -41,7 +42,9 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
     def _check_answers(self, y: NDArray[Any]) -> None:
         if getattr(self, "loss", None) in LOSSES:
             what = f"loss={self.loss!r} is one of values, which {self.method.__name__}Regressor predicts"
-            raise ParameterError(f"{what}; classes have {' and '.join(sorted(CLASS_LOSSES))}")
+            choices = next(item.metadata["choices"] for item in options_of(self.method) if item.name == "loss")
+            *first, last = (each for each in choices if each not in LOSSES)
+            raise ParameterError(f"{what}; classes have {', '.join(first)} and {last}")
         check_classification_targets(y)
 
     def _answers_of(self, y: NDArray[Any], weight: NDArray[np.float64] | None) -> Answers:

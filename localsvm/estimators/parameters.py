@@ -56,7 +56,7 @@ offset_ : float
 """
 OF_CLASSES = ("multiclass", "class_weight", "false_alarm", "probability", "decision_function_shape")
 CLASSES = Kind(False, "label", about=CLASSES_TEXT)
-VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES), ("scoring", None)))
+VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES),))
 ONE_KIND = Kind(False, "kind", (*OF_CLASSES, "scoring", "coverage"), about=OFFSET_TEXT)
 
 
@@ -144,10 +144,10 @@ COMMON: dict[str, Parameter] = {
         "ova", "multiclass", "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
     ),
     "scoring": Parameter(
-        "accuracy", "scoring", "str",
-        'What cross-validation scores by: "accuracy", "tpr-tnr", the product of the recalls of all classes, or "npl", '
-        'of two classes the fewest missed rows of the second, with false alarms below false_alarm; values by "mse", '
-        '"mae", "pinball", "r2", or None, what fits the loss.',
+        None, "scoring", "str or None",
+        'What cross-validation scores by: "accuracy", "tpr-tnr", the product of the recalls of all classes, "mse", '
+        'squared errors of decision values, or "npl", of two classes the fewest missed rows of the second, with false '
+        'alarms below false_alarm; values by "mse", "mae", "pinball", "r2". None: what fits the loss.',
     ),
     "false_alarm": Parameter(
         None, "false_alarm", "float or None",

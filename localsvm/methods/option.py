@@ -72,8 +72,9 @@ def solver_option(*choices: str, later: bool = False) -> Any:
 def loss_option(*choices: str, unsaid: bool = False) -> Any:
     """The option --loss, of which a method has some of the values; the first one is the default."""
     text = (
-        "What a wrong prediction costs; it says what is predicted. Classes: hinge, squared-hinge. Values: "
-        f"least-squares, their mean; quantile and expectile, at the levels of {opt.quantile}; absolute, their median; "
+        "What a wrong prediction costs; it says what is predicted. Classes: hinge, squared-hinge, squared-error. "
+        f"Values: least-squares, their mean; quantile and expectile, at the levels of {opt.quantile}; absolute, their "
+        "median; "
         f"epsilon-insensitive and squared-epsilon-insensitive, where errors up to {opt.epsilon} cost nothing; huber, "
         f"squares up to {opt.epsilon}, and in proportion beyond."
     )

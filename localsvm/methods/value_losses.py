@@ -16,10 +16,13 @@ from localsvm.naming import opt
 from localsvm.targets.loss_names import (
     ABSOLUTE,
     EXPECTILE,
+    HINGE,
     HUBER,
+    LEAST_SQUARES,
     LEVELLED,
     LOSSES,
     QUANTILE,
+    SQUARED_ERROR,
     SQUARED_HINGE,
     WITH_EPSILON,
 )
@@ -37,7 +40,7 @@ EPSILON = 0.1  # in deviations of the values
 class ValueLosses(Method):
     """The options of the loss, to be inherited beside a method."""
 
-    loss: str = loss_option("hinge", *LOSSES, unsaid=True)
+    loss: str = loss_option(HINGE, SQUARED_ERROR, *LOSSES, unsaid=True)
     quantile: tuple[float, ...] = quantile_option()
     epsilon: tuple[float, ...] = epsilon_option()
 
@@ -68,12 +71,15 @@ class ValueLosses(Method):
         return tuple(Loss(self.loss, level) for level in sorted(set(self.quantile)) or (0.5,))
 
     def losses_at(self, target: Target, setting: dict[str, float]) -> list[Loss]:
-        """Loss of each problem of a target of values at a setting, in units of the problems' values.
+        """Loss of each problem at a setting, in units of the problems' values; of classes these are -1 and 1.
 
         An epsilon counts up to the range of the training values, beyond which no residual is.
         """
+        from localsvm.targets.losses import Loss
         from localsvm.targets.regression import Regression
 
+        if self.loss == SQUARED_ERROR:
+            return [Loss(LEAST_SQUARES)] * target.n_problems
         assert isinstance(target, Regression), "the loss is one of values"
         most = target.training.high - target.training.low
         epsilon = min(most, setting.get("epsilon", *self.epsilons(target.unit)[:1]))

@@ -26,7 +26,7 @@ from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.classification import ACCURACY, SCHEMES, TPR_TNR, Classification
 from localsvm.targets.conformal import check_rows
 from localsvm.targets.detection import NPL, Detection, check_bound, rows_for, too_few, weights_for
-from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE
+from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE, SQUARED_ERROR
 from localsvm.targets.losses import Loss
 from localsvm.targets.novelty import Novelty
 from localsvm.targets.regression import Regression
@@ -176,6 +176,16 @@ class TrainingConfig:
     @property
     def _scores(self) -> tuple[str, ...]:
         return regression.SCORES if self.of_values else (*classification.SCORES, NPL)
+
+    @property
+    def _usual_score(self) -> str:
+        """The score of classes where none is asked for: squares are scored by squares."""
+        return classification.MSE if self.by_squares else ACCURACY
+
+    @property
+    def by_squares(self) -> bool:
+        """True where classes are learned by squared errors."""
+        return getattr(self.method, "loss", None) == SQUARED_ERROR
 
     @property
     def detects(self) -> bool:
@@ -369,7 +379,7 @@ class TrainingConfig:
         # a model that could be made before there were these options stays the same
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
-        left_out |= {"scoring"} if self.scoring in (None, ACCURACY) else set()
+        left_out |= {"scoring"} if self.scoring in (None, self._usual_score) else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
         left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
@@ -386,7 +396,7 @@ class TrainingConfig:
         if self.detects:
             alarm = self._alarm(observed.labels)
             return Detection(observed.labels, self.multiclass, weights=self.alarm_weights, alarm=alarm)
-        return Classification(observed.labels, self.multiclass, self.scoring or ACCURACY)
+        return Classification(observed.labels, self.multiclass, self.scoring or self._usual_score)
 
     def _alarm(self, labels: NDArray[np.float64]) -> int:
         """Number of the label that raises an alarm, one of both."""

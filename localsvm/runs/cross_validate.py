@@ -26,6 +26,7 @@ from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
 from localsvm.targets.base import Target
+from localsvm.targets.classification import ACCURACY, TPR_TNR, Classification
 from localsvm.targets.regression import Regression
 from localsvm.threads import Threads
 
@@ -39,7 +40,7 @@ class GridPoint:
     cell, rows : the cell's number and size.
     setting : the values of the parameters other than the cost.
     cost : C on all rows of the cell; nan for a method without costs.
-    loss : what selection compares: the held-out share of wrong rows, weighted, or 1 - TPR x TNR; of values their score.
+    loss : what selection compares; see `Validation.compared`.
     best : chosen in that cell.
     levels : of values with several levels, each of which chooses a point, those that chose this one; else empty.
     """
@@ -70,6 +71,8 @@ class Validation:
     labels : ascending.
     recalls : with `--score tpr-tnr` the share of right rows of each label, over the same rows as `error`; else None.
     score, guessing : of values, what `error` is the mean of, and its value for the best constant; None for classes.
+    compared : name of the points' losses. Of classes: "error", the held-out share of wrong rows, weighted; "loss", 1 -
+        TPR x TNR; or "mse". Of values that of their score.
     """
 
     names: tuple[str, ...]
@@ -84,6 +87,7 @@ class Validation:
     recalls: list[float | None] | None = None
     score: str | None = None
     guessing: float | None = None
+    compared: str = "error"
 
 
 def cross_validate(
@@ -121,7 +125,16 @@ def cross_validate(
         recalls=score,
         score=prepared.target.score_of_values,
         guessing=None if prepared.target.score_of_values is None else prepared.target.guessing(prepared.observed),
+        compared=_compared(prepared.target),
     )
+
+
+def _compared(target: Target) -> str:
+    """Name of the loss of points; see `Validation`."""
+    if isinstance(target, Classification):
+        return {ACCURACY: "error", TPR_TNR: "loss"}.get(target.scoring, target.scoring)
+    score = target.score_of_values
+    return "error" if score is None else "mse" if score == "r2" else score
 
 
 def _scored(

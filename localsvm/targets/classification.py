@@ -12,8 +12,8 @@ from localsvm.errors import ModelError
 from localsvm.targets.base import Observed, Target, Values
 
 SCHEMES = ("ova", "ava")
-ACCURACY, TPR_TNR = "accuracy", "tpr-tnr"
-SCORES = (ACCURACY, TPR_TNR)
+ACCURACY, TPR_TNR, MSE = "accuracy", "tpr-tnr", "mse"
+SCORES = (ACCURACY, TPR_TNR, MSE)
 LEAST_OTHERS = 50  # rows outside the largest class, by whose losses a search may be guided
 
 
@@ -29,7 +29,8 @@ class Classification(Target):
     labels : (classes,) float64, ascending.
     scheme : "ova" or "ava".
     scoring : what selection scores points by: "accuracy", or "tpr-tnr", the product of the recalls of all classes. With
-        two classes these are the true positive and the true negative rate (Thomann et al. 2017, section 5.1).
+        two classes these are the true positive and the true negative rate (Thomann et al. 2017, section 5.1). Or "mse",
+        the mean square of how far decision values, clipped to [-1, 1], are from -1 or 1.
     """
 
     labels: NDArray[np.float64]
@@ -137,14 +138,19 @@ class Classification(Target):
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:
         """Weight of the rows whose combined decision is wrong, of all or of each class; and the tie.
 
-        The tie is the hinge loss of all binary problems, each clipped at 2, weighted.
+        The tie is the hinge loss of all binary problems, each clipped at 2, weighted. With "mse" the second part has
+        the squares of these, in the mean over the problems of a row.
         """
-        hinge = np.zeros(len(values))
+        hinge, squares = np.zeros(len(values)), np.zeros(len(values))
         for p, target in enumerate(Y.T):
             slack = np.minimum(np.maximum(1.0 - values[:, p] * target, 0.0), 2.0) * (target != 0)
             hinge += [point @ weight for point in slack]
+            if self.scoring == MSE:
+                squares += [point @ weight for point in np.square(slack)]
         wrong, parts = self._chosen(values) != self.codes(y), self._parts(y, weight)
         counted = np.asarray([[point @ part for part in parts] for point in wrong])  # equal sums stay equal
+        if self.scoring == MSE:
+            counted = np.column_stack([counted, squares / self.problems_a_row])
         return counted, hinge[:, None]
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
@@ -155,22 +161,27 @@ class Classification(Target):
         return np.asarray(np.bincount(codes, weight, count), np.float64), np.asarray(wrong, np.float64)
 
     def recalls(self, wrong: Values, mass: Values) -> list[float | None] | None:
-        """Share of right rows of each class, None for one without rows; None where accuracy is scored."""
-        return None if self.scoring == ACCURACY else known_recalls(recalls(wrong, mass))
+        """Share of right rows of each class, None for one without rows; None where these are not scored."""
+        return known_recalls(recalls(wrong, mass)) if self.scoring == TPR_TNR else None
 
     def mass(self, y: Values, weight: Values) -> Values:
-        """Weight (1,) of all rows, or (classes,) of each class."""
-        return np.asarray([part.sum() for part in self._parts(y, weight)])
+        """Weight of all rows (1,), with "mse" (2,), or (classes,) of each class."""
+        parts = self._parts(y, weight) * (2 if self.scoring == MSE else 1)
+        return np.asarray([part.sum() for part in parts])
 
     def loss(self, wrong: Values, mass: Values) -> Values:
-        """The share of wrong rows, or 1 - the product of the recalls."""
-        if self.scoring == ACCURACY:
-            return np.asarray(wrong[:, 0] / mass[0])
-        return 1.0 - recall_product(recalls(wrong, mass))
+        """The share of wrong rows, the mean square, or 1 - the product of the recalls."""
+        if self.scoring == TPR_TNR:
+            return 1.0 - recall_product(recalls(wrong, mass))
+        return np.asarray(wrong[:, -1] / mass[-1])
+
+    def counted(self, wrong: Values, mass: Values) -> tuple[float, float]:
+        """Weights of the wrong rows and of all rows."""
+        return super().counted(wrong, mass) if self.scoring == TPR_TNR else (float(wrong[0]), float(mass[0]))
 
     def _parts(self, y: Values, weight: Values) -> list[Values]:
         """The weights of all rows, or for each class with those of the others 0."""
-        if self.scoring == ACCURACY:
+        if self.scoring != TPR_TNR:
             return [weight]
         codes = self.codes(y)
         return [np.where(codes == k, weight, 0.0) for k in range(len(self.labels))]

@@ -1,7 +1,6 @@
 """Names of the losses of classes and of values (`losses`), for those who only read options."""
 
-SQUARED_HINGE = "squared-hinge"
-CLASS_LOSSES = ("hinge", SQUARED_HINGE)
+HINGE, SQUARED_HINGE, SQUARED_ERROR = "hinge", "squared-hinge", "squared-error"
 LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE = "least-squares", "quantile", "expectile", "absolute"
 INSENSITIVE, SQUARED_INSENSITIVE, HUBER = "epsilon-insensitive", "squared-epsilon-insensitive", "huber"
 LOSSES = (LEAST_SQUARES, QUANTILE, EXPECTILE, ABSOLUTE, INSENSITIVE, SQUARED_INSENSITIVE, HUBER)

@@ -99,9 +99,12 @@ def _sentences(option: click.Option, among: list[str]) -> Iterator[str]:
         few = len(lacking) <= 2 < len(fields)
         yield f"Methods: {f'all but {listed(lacking)}' if few else listed(fields)}."
     choices = tuple(option.type.choices) if isinstance(option.type, click.Choice) else ()
-    for name, field in fields.items():
-        if choices and set(field.metadata["choices"]) < set(choices):
-            yield f"Values of `{name}`: {listed(field.metadata['choices'])}."
+    values = {name: field.metadata["choices"] for name, field in fields.items()}
+    for some in dict.fromkeys(each for each in values.values() if set(each) < set(choices)):
+        names = listed(name for name, each in values.items() if each == some)
+        lacking = [choice for choice in choices if choice not in some]
+        few = len(lacking) < len(some)
+        yield f"Not of {names}: {listed(lacking)}." if few else f"Values of {names}: {listed(some)}."
     if default := _default(option, {name: method_options.shown_default(field) for name, field in fields.items()}):
         yield f"Default: {default}."
 

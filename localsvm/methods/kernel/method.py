@@ -92,7 +92,7 @@ class KernelMethod(Method):
     def through_origin(self) -> bool:
         """True for classes by products without an offset; those of polynomials may have a constant."""
         constant = self.offset or (self.kernel == "polynomial" and self.coef0 != 0.0)
-        return not (constant or self.shift_invariant or self.value_losses or self.novel_share is not None)
+        return not (constant or self.shift_invariant or self.learns_values or self.novel_share is not None)
 
     @property
     def distances(self) -> tuple[str, ...]:
@@ -169,6 +169,11 @@ class KernelMethod(Method):
     def further(self) -> tuple[int, int]:
         """Number of gammas above, and of costs above, the usual ends of the default grid."""
         return 0, 0
+
+    @property
+    def learns_values(self) -> bool:
+        """True where problems learn values, beside a constant: those of classes are -1 and 1."""
+        return False
 
     @property
     def by_gradients(self) -> bool:

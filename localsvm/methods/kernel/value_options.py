@@ -17,7 +17,7 @@ from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.option import trend_option
 from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
-from localsvm.targets.loss_names import LEAST_SQUARES, LOSSES
+from localsvm.targets.loss_names import HINGE, LEAST_SQUARES, LOSSES, SQUARED_ERROR
 
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
 VALUES_GUIDE, CLASSES_GUIDE = 250, 1000  # rows of a part that guides a search
@@ -36,21 +36,31 @@ class ValueOptions(ValueLosses, KernelMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_loss()
-        if self.trend == LINEAR and self.loss not in LOSSES:
+        if self.trend == LINEAR and not self.learns_values:
             raise OptionError(
-                f"{opt.trend(LINEAR)} is for losses of values, as {opt.loss(LEAST_SQUARES)}; leave it out"
+                f"{opt.trend(LINEAR)} is for losses of values, as {opt.loss(LEAST_SQUARES)}, and for "
+                f"{opt.loss(SQUARED_ERROR)}; give one of them, or leave it out"
             )
         default = next(field.default for field in fields(self) if field.name == "offset")
-        if self.loss in LOSSES and self.offset and not default:
+        if self.learns_values and self.offset and not default:
             raise OptionError(
-                f"{opt.offset(True)} is for classes: the models of values have a constant anyway; leave it out"
+                f"{opt.offset(True)} is for classes by {opt.loss(HINGE)}: other models have a constant; leave it out"
             )
 
     def seeing(self, columns: int) -> Self:
-        """The method with the trend settled: linear for values, unless rows are wide; see `Method`."""
-        if self.trend != AUTO or self.loss not in LOSSES:
+        """The method with the trend settled: linear, unless rows are wide; see `Method`."""
+        if self.trend != AUTO or not self.learns_values:
             return self
         return replace(self, trend=LINEAR if columns <= MOST_COLUMNS else CONSTANT)
+
+    def default_select(self, n_classes: int) -> str:
+        """One model where squares are minimised: the mean of the fold models makes no fewer errors."""
+        return "refit" if self.loss == SQUARED_ERROR else super().default_select(n_classes)
+
+    @property
+    def learns_values(self) -> bool:
+        """True for losses of values, and for squares of classes."""
+        return self.loss in LOSSES or self.loss == SQUARED_ERROR
 
     @property
     def sloped(self) -> bool:
@@ -60,7 +70,7 @@ class ValueOptions(ValueLosses, KernelMethod):
     @property
     def further(self) -> tuple[int, int]:
         """Some for values, which a learned metric may leave with little noise: narrower kernels and larger costs."""
-        return FURTHER if self.loss in LOSSES else (0, 0)
+        return FURTHER if self.learns_values else (0, 0)
 
     @property
     def least_guide(self) -> int:
@@ -68,19 +78,19 @@ class ValueOptions(ValueLosses, KernelMethod):
 
         Shares of wrong rows need more than losses. For one point of values it says how fast their losses fall.
         """
-        if self.value_losses:
+        if self.learns_values:
             return VALUES_GUIDE
         return 0 if self.is_point() else CLASSES_GUIDE
 
     @property
     def whole_rows(self) -> int:
         """The most rows of a cell whose kernel is held whole; SMO of values takes no other."""
-        return WHOLE_ROWS if self.loss in LOSSES else super().whole_rows
+        return WHOLE_ROWS if self.learns_values else super().whole_rows
 
     @property
     def by_gradients(self) -> bool:
         """True for least squares."""
-        return bool(self.loss == LEAST_SQUARES)
+        return self.loss in (LEAST_SQUARES, SQUARED_ERROR)
 
     def is_point(self) -> bool:
         """Whether gamma, the cost and epsilon have one value each."""
@@ -98,8 +108,9 @@ class ValueOptions(ValueLosses, KernelMethod):
         step = guide_step(size.rows, self.least_guide)
         some = replace(size, rows=-(-size.rows // step), part=-(-size.part // step)) if step else size
         part = super().memory(some) if step else 0
-        trend = trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0
-        linear = 4 * size.rows * (size.width + 1) if self.value_losses and self.kernel == "linear" else 0
+        trends = size.problems if self.loss == SQUARED_ERROR else 1
+        trend = trends * trend_bytes(size.rows, size.width, size.folds) * (1 + bool(step)) if self.sloped else 0
+        linear = 4 * size.rows * (size.width + 1) if self.learns_values and self.kernel == "linear" else 0
         return super().memory(size) + part + trend + linear
 
     def check(self, size: CellSize) -> None:

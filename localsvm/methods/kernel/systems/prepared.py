@@ -45,11 +45,11 @@ class PreparedKernel(Prepared):
         """The kernel of the cell's rows, whole or to be computed block by block."""
         method, cell, kernel = self.method, self.cell, self.method.kernel_of(setting["gamma"])
         K: NDArray[Any] | KernelRows
-        if isinstance(method, ValueOptions) and method.value_losses:
+        if isinstance(method, ValueOptions) and method.learns_values:
             exact = method.is_double(purpose.cost * float(cell.weight.max())) and not method.by_gradients
             K = self._matrix(kernel, exact)
-            losses, trend = method.losses_at(cell.target, setting), self._trend if method.sloped else None
-            given = cell, K, kernel, method.tolerance, losses, trend, self._residuals, self._linear
+            losses, trends = method.losses_at(cell.target, setting), self._trends if method.sloped else ()
+            given = cell, K, kernel, method.tolerance, losses, trends, self._residuals, self._linear
             return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         if purpose.single and self._few_support_vectors(kernel, purpose.cost):
@@ -66,16 +66,19 @@ class PreparedKernel(Prepared):
         return self._last[2]
 
     @cached_property
-    def _trend(self) -> Trend:
-        """The trend of the cell's values, the same for all settings."""
+    def _trends(self) -> list[Trend]:
+        """The trend of each problem, the same for all settings. Values of all problems are the same, and have one."""
         assert isinstance(self.method, ValueOptions)
-        return Trend(self.cell, self.method.value_losses[0].robust)
+        problems = self.cell.target.n_problems
+        if losses := self.method.value_losses:
+            return [Trend(self.cell, 0, losses[0].robust)] * problems
+        return [Trend(self.cell, problem) for problem in range(problems)]
 
     @cached_property
     def _linear(self) -> LinearRows | None:
-        """Rows whose products are the linear kernel of values; None for other kernels and for classes."""
-        of_values = isinstance(self.method, ValueOptions) and self.method.value_losses
-        return LinearRows.of(self.cell.X, self.method.sloped) if of_values and self.method.kernel == "linear" else None
+        """Rows whose products are the linear kernel of values; None for other kernels and for the hinge loss."""
+        linear = self.method.learns_values and self.method.kernel == "linear"
+        return LinearRows.of(self.cell.X, self.method.sloped) if linear else None
 
     def _whole(self) -> Gram | BlockGram:
         """Distances once for all settings, or nothing where the rows are too many."""

@@ -82,7 +82,10 @@ class SquaresSystem(ValueSystem):
         mask = weight > 0.0
         ridge = np.where(mask, 0.5 / np.where(mask, weight * costs.reshape(-1, 1), 1.0), 1.0)
         y = np.repeat([each.y for each in rows], count, axis=0)
-        group = np.repeat([job.fold for job in jobs], count)
+        parts = [job.problem if self.cell.target.leaves_out else 0 for job in jobs]  # whose rows take part
+        group = np.repeat(
+            [job.fold + part * (self.cell.n_folds + 1) for job, part in zip(jobs, parts, strict=True)], count
+        )
         return Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
 
     def _search(self, systems: Systems, tolerance: float, known: Sequence[Pair], most: int) -> Solved:

@@ -51,20 +51,18 @@ class Residuals(NamedTuple):
 
 
 class Trend:
-    """The slopes of a cell's values: of all rows, and one without each fold.
-
-    Values of all problems are the same, so that they have one slope; see `Regression.encode`.
+    """The slopes of the values that a problem of a cell learns: of all rows, and one without each fold.
 
     robust : whether values far from the median of the cell count as less far ones, so that no row moves the slope by
         more than others do.
     """
 
-    def __init__(self, cell: Cell, robust: bool = False) -> None:
+    def __init__(self, cell: Cell, problem: int = 0, robust: bool = False) -> None:
         self._cell, self._slopes, self._products = cell, dict[int, Floats](), dict[int, Floats]()
-        self._values = np.ascontiguousarray(cell.Y[:, 0])
+        self._values, self._weight = values_of(cell, problem), weight_of(cell, WHOLE, problem)
         if robust:
-            middle = quantile(self._values, cell.weight, 0.5)
-            limit = far_from_0(self._values - middle, cell.weight)
+            middle = quantile(self._values, self._weight, 0.5)
+            limit = far_from_0(self._values - middle, self._weight)
             self._values = np.clip(self._values, middle - limit, middle + limit)
 
     def slope(self, fold: int) -> Floats:
@@ -96,7 +94,7 @@ class Trend:
         sums = np.zeros((cell.n_folds, side, side))
         for places, rows in self._blocks():
             seen = np.column_stack([rows, self._values[places], np.ones(len(rows))])
-            weighted = seen * cell.weight[places, None]
+            weighted = seen * self._weight[places, None]
             edges = np.clip(cell.edges, places[0], places[-1] + 1) - places[0]
             for fold, (first, last) in enumerate(pairwise(edges.tolist())):
                 sums[fold] += weighted[first:last].T @ seen[first:last]
@@ -126,10 +124,23 @@ def _slope(sums: Floats) -> Floats:
     return slope if np.abs(slope).max() < STEEPEST else none
 
 
+def values_of(cell: Cell, problem: int) -> Floats:
+    """Values (n,) that a problem learns, in memory of their own: sums do not depend on the number of problems."""
+    return np.ascontiguousarray(cell.Y[:, problem])
+
+
+def weight_of(cell: Cell, fold: int, problem: int) -> Floats:
+    """Copy (n,) of the weights of a problem, with 0 for rows that the fold holds out, or that take no part."""
+    weight = cell.training_weight(fold, problem)
+    if cell.target.leaves_out:
+        weight[cell.Y[:, problem] == 0.0] = 0.0
+    return weight
+
+
 def residuals(cell: Cell, loss: Loss, job: Job, trend: Trend | None) -> Residuals:
     """What a job has to learn beside its line."""
-    y = np.ascontiguousarray(cell.Y[:, job.problem])  # so that sums do not depend on the number of problems
-    weight, line, slope = cell.training_weight(job.fold), np.zeros(len(y)), None
+    y = values_of(cell, job.problem)
+    weight, line, slope = weight_of(cell, job.fold, job.problem), np.zeros(len(y)), None
     if trend is not None:
         slope, line = trend.slope(job.fold), trend.products(job.fold)
     constant = 0.0  # of a cell of one row, which the fold holds out

@@ -67,17 +67,17 @@ class ValueSystem(System):
     K : the kernel matrix of the cell's rows, padded, or for least squares rows whose kernel is computed as needed.
     tolerance : of the models.
     losses : of the problems, in units of their values.
-    trend : None for models without a slope.
+    trends : of the problems; empty for models without a slope.
     residuals : what the jobs have to learn, shared by the systems of a cell; filled as it is needed.
     linear : rows of a linear kernel; None for others.
     """
 
     def __init__(
         self, cell: Cell, K: Matrix, kernel: Kernel, tolerance: float, losses: Sequence[Loss],
-        trend: Trend | None = None, residuals: ResidualsByJob | None = None, linear: LinearRows | None = None,
+        trends: Sequence[Trend] = (), residuals: ResidualsByJob | None = None, linear: LinearRows | None = None,
     ) -> None:  # fmt: skip
         self.cell, self.K, self.kernel, self.tolerance, self.n = cell, K, kernel, tolerance, len(cell.y)
-        self.losses, self.trend, self._residuals = losses, trend, {} if residuals is None else residuals
+        self.losses, self.trends, self._residuals = losses, trends, {} if residuals is None else residuals
         self._linear = linear
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[Any]], out: Floats) -> None:
@@ -96,7 +96,8 @@ class ValueSystem(System):
 
     def _rows(self, job: Job) -> Residuals:
         if (job.problem, job.fold) not in self._residuals:
-            of = residuals(self.cell, self.losses[job.problem], job, self.trend)
+            trend = self.trends[job.problem] if self.trends else None
+            of = residuals(self.cell, self.losses[job.problem], job, trend)
             self._residuals[job.problem, job.fold] = of
         return self._residuals[job.problem, job.fold]
 
