@@ -16,13 +16,14 @@ import pytest
 from dividing import divide
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from selecting import observed_of
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples
 from localsvm.errors import DataError
 from localsvm.estimators import LocalSVC
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.representations.distances import DISTANCES
+from localsvm.representations.distances import BLOCK, DISTANCES
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_learning import LearningPlan, MetricLearner
 from localsvm.representations.metric_losses import LARGEST_RESIDUAL
@@ -171,6 +172,17 @@ def grouped(group: np.ndarray, known: bool) -> MetricLearner:
     Y, weight = ((y - y.mean()) / y.std()).astype(np.float32)[:, None], rng.random(len(group)) + 0.5
     data = MetricRows(X, Y, weight, values=True, group=group if known else None)
     return MetricLearner(data, np.arange(len(group)), sample=60)
+
+
+@pytest.mark.parametrize("name", sorted(DISTANCES))
+@pytest.mark.parametrize("shape", [(1, 1), (3, BLOCK + 5), (2 * (BLOCK // 7) + 3, 7)], ids=str)
+def test_rows_are_as_far_from_one_as_scipy_says(name: str, shape: tuple[int, int]) -> None:
+    """From blocks of many rows, and of one row that is longer than a block."""
+    distance, Z = DISTANCES[name], np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    row = shape[0] // 2
+    found = distance.from_row(Z, distance.norms_of(Z), row)
+    expected = cdist(Z[row : row + 1], Z, "sqeuclidean" if name == "euclidean" else "cityblock")[0]
+    assert_allclose(found - found[row], expected, rtol=1e-5, atol=1e-6 * shape[1])
 
 
 @pytest.mark.parametrize("groups", [2, 5, 30])
