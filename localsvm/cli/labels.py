@@ -107,7 +107,7 @@ def score_text(score: Score, name: Name = label_text) -> str:
     if not score.total:
         return ""
     recalls, target = score.recalls(), score.target
-    scored = target.scoring != "accuracy" and any(recall is not None for recall in recalls)
+    scored = target.scoring == "tpr-tnr" and any(recall is not None for recall in recalls)
     covered = ""
     if score.sets:
         size = f"{score.set_labels / score.sets:.3g} labels a set in the mean"
