@@ -60,7 +60,9 @@ test: export LOCALSVM_DEV = 1
 test: build check-c lint pytest ## lint, types, C warnings, and the tests that tell most mistakes: minutes
 
 test-all: export LOCALSVM_DEV = 1
-test-all: build fuzz check-instructions sanitize ## all other tests, fuzzing, instructions, sanitizers: half an hour
+test-all: build ## all other tests, fuzzing, instructions, sanitizers: half an hour
+	$(MAKE) --jobs 2 --output-sync fuzz check-instructions
+	$(MAKE) sanitize
 	$(PYTEST) -m whole
 
 pytest: build ## [TESTS=tests/cli] the fast tests

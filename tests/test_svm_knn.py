@@ -23,7 +23,8 @@ ONE = NeighbourSVM(neighbours=(15.0,), cost=(2.0,), tolerance=1e-6)
 
 def brute(X: np.ndarray, Z: np.ndarray, k: int) -> np.ndarray:
     """Nearest rows of X for rows of Z, of equally near ones the first."""
-    D = np.square(Z[:, None, :].astype(np.float64) - X.astype(np.float64)).sum(axis=2)
+    wide = X.astype(np.float64)
+    D = np.stack([np.square(z - wide).sum(axis=1) for z in Z.astype(np.float64)])
     return np.argsort(D, axis=1, kind="stable")[:, :k]
 
 
