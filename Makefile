@@ -61,7 +61,7 @@ test: build check-c lint pytest ## lint, types, C warnings, and the tests that t
 
 test-all: export LOCALSVM_DEV = 1
 test-all: build ## all other tests, fuzzing, instructions, sanitizers: half an hour
-	$(MAKE) --jobs 2 --output-sync fuzz check-instructions
+	$(MAKE) -j 2 fuzz check-instructions
 	$(MAKE) sanitize
 	$(PYTEST) -m whole
 

@@ -33,18 +33,16 @@ SQUARED = KernelSVM(loss="squared-error", gamma=(GAMMA,), cost=(COST,), toleranc
 LABELS = np.asarray([1.0, 2.0, 5.0])
 
 
-def cell_of(
-    classes: int = 2, scheme: str = "ova", n: int = 200, seed: int = 0, scoring: str = MSE, weighted: bool = False
-) -> Cell:
+def cell_of(classes: int = 2, scheme: str = "ova", n: int = 200, weighted: bool = False) -> Cell:
     """Rows of some classes that overlap, in four folds."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = LABELS[rng.integers(0, classes, n)]
     X = rng.standard_normal((n, 3)).astype(np.float32)
     X[:, 0] += y.astype(np.float32)
     held = stratified(y, 4, rng)
     order = np.argsort(held, kind="stable")
     mass = rng.integers(1, 4, n).astype(np.float64) if weighted else np.ones(n)
-    return Cell(X[order], y[order], Classification(LABELS[:classes], scheme, scoring), mass, np.ones(n), held[order])
+    return Cell(X[order], y[order], Classification(LABELS[:classes], scheme, MSE), mass, np.ones(n), held[order])
 
 
 def noisy(n: int = 600, share: float = 0.2, seed: int = 0, d: int = 2) -> Dataset:
@@ -56,7 +54,7 @@ def noisy(n: int = 600, share: float = 0.2, seed: int = 0, d: int = 2) -> Datase
 
 
 def solved(cell: Cell, problem: int, rows: np.ndarray, at: np.ndarray, sloped: bool) -> np.ndarray:
-    """Values (k,) at rows `at` of the problem learned from others, by dense systems of numpy, as docs/svm.md has it."""
+    """Values (k,) at rows `at` of a problem learned from others, by dense systems of numpy (docs/squared-error.md)."""
     part = rows[cell.Y[rows, problem] != 0.0]
     X, y, w = cell.X[part].astype(np.float64), cell.Y[part, problem], cell.weight_of(problem)[part]
     share, slope = w / w.sum(), np.zeros(X.shape[1])
@@ -193,9 +191,9 @@ def test_options_of_other_losses_are_refused(options: dict[str, Any], message: s
 
 
 def test_the_trends_of_all_problems_count_in_memory() -> None:
-    two, ten = (CellSize(1000, 50, 1.0, 5 * problems, 0, problems=problems) for problems in (1, 10))
+    one, ten = (CellSize(1000, 50, 1.0, 5 * problems, 0, problems=problems) for problems in (1, 10))
     sloped = replace(KernelSVM(loss="squared-error"), trend="linear")
-    of_trend = [sloped.memory(size) - replace(sloped, trend="constant").memory(size) for size in (two, ten)]
+    of_trend = [sloped.memory(size) - replace(sloped, trend="constant").memory(size) for size in (one, ten)]
     assert of_trend[1] == 10 * of_trend[0] > 0
 
 

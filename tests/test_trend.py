@@ -223,7 +223,8 @@ def test_wide_sparse_rows_with_a_trend_count_their_columns() -> None:
 def test_a_trend_of_classes_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "train", *examples(60))
     message = usage_error("train", "--trend", "linear", tmp_path / "train", tmp_path / "m.h5")
-    assert "--trend linear is for losses of values, as --loss least-squares, and for --loss squared-error" in message
+    given = "--trend linear is for losses of values, as --loss least-squares, and for --loss squared-error"
+    assert f"{given}; give one of them, or leave it out" in message
     with pytest.raises(OptionError, match="losses of values"):
         KernelSVM(trend="linear")
 

@@ -210,7 +210,7 @@ multiclass = option(
 score = option(
     "--score",
     "scoring",
-    type=Names(("accuracy", "tpr-tnr", "npl", "mse", "mae", "pinball", "r2")),
+    type=Names(("accuracy", "tpr-tnr", "mse", "npl", "mae", "pinball", "r2")),
     show_default="accuracy, mse for squared-error; of values what fits --loss",
     help="What the parameters of each cell are chosen by. accuracy: the share of held-out rows with the right label; "
     "tpr-tnr: the product of the recalls of all classes, in which a rare class counts as much as a frequent one; npl: "

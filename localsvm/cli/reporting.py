@@ -14,6 +14,7 @@ from localsvm.cli.front import front_lines
 from localsvm.cli.metric_report import geometry_text, members_text
 from localsvm.cli.value_lines import loss_text
 from localsvm.naming import on_command_line
+from localsvm.targets.loss_names import SQUARED_ERROR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,6 +159,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
         labels = values_text(summary.values)
     data = f"{summary.rows:,} rows, {features}, {labels}"
     with_support = f" with {summary.support_vectors:,} support vectors" if summary.support_vectors else ""
+    of_squares = " of squared errors" if getattr(method, "loss", None) == SQUARED_ERROR else ""
     converged = _convergence(summary, method)
     return table_text(
         [
@@ -166,7 +168,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
             *members_text(summary.metric),
             ("partition", _partition_text(summary)),
             ("selection", _selection(summary)),
-            ("models", f"{summary.models:,}{' of squared errors' * summary.by_squares}{with_support}, {converged}"),
+            ("models", f"{summary.models:,}{of_squares}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
             *front_lines(summary.detection),
             ("time", seconds_text(summary.seconds)),

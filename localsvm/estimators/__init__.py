@@ -14,9 +14,9 @@ from localsvm.estimators.base import LocalEstimator
 from localsvm.estimators.classifier import LocalClassifier, LocalSVC
 from localsvm.estimators.fitted import classes_of
 from localsvm.estimators.one_class import LocalOneClass
-from localsvm.estimators.parameters import parameters_of
+from localsvm.estimators.parameters import losses_of, parameters_of
 from localsvm.estimators.regressor import LocalRegressor, LocalSVR
-from localsvm.methods import methods, options_of
+from localsvm.methods import methods
 from localsvm.methods.base import Method
 from localsvm.runs.predict import LocalModel
 from localsvm.targets.loss_names import LEAST_SQUARES
@@ -97,7 +97,6 @@ def _made() -> dict[str, tuple[type[LocalEstimator], type[Method]]]:
         if method is LocalOneClass.method:
             continue
         made[f"{method.__name__}Classifier"] = LocalClassifier, method
-        losses = [field.metadata["choices"] for field in options_of(method) if field.name == "loss"]
-        if method is not LocalSVR.method and any(LEAST_SQUARES in choices for choices in losses):
+        if method is not LocalSVR.method and LEAST_SQUARES in losses_of(method):
             made[f"{method.__name__}Regressor"] = LocalRegressor, method
     return made

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localsvm.estimators.base import Answers, LocalEstimator, has_coverage
 from localsvm.estimators.fitted import kept_classes, label_values
-from localsvm.estimators.parameters import CLASSES, ParameterError
-from localsvm.methods import options_of
+from localsvm.estimators.parameters import CLASSES, ParameterError, losses_of
 from localsvm.methods.grids import LARGEST_COST
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.predict import LocalModel
@@ -42,8 +41,7 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
     def _check_answers(self, y: NDArray[Any]) -> None:
         if getattr(self, "loss", None) in LOSSES:
             what = f"loss={self.loss!r} is one of values, which {self.method.__name__}Regressor predicts"
-            choices = next(item.metadata["choices"] for item in options_of(self.method) if item.name == "loss")
-            *first, last = (each for each in choices if each not in LOSSES)
+            *first, last = (each for each in losses_of(self.method) if each not in LOSSES)
             raise ParameterError(f"{what}; classes have {', '.join(first)} and {last}")
         check_classification_targets(y)
 

@@ -371,9 +371,14 @@ def fields_of(method: type[Method], kind: Kind) -> tuple[Field[Any], ...]:
     every = _fields(method)
     if kind.of_values:
         return every
-    choices = next((item.metadata["choices"] for item in every if item.name == "loss"), ())
-    left_out = {"quantile", "epsilon", "trend"} | ({"loss"} if len(set(choices) - set(LOSSES)) < 2 else set())
+    several = len(set(losses_of(method)) - set(LOSSES)) > 1
+    left_out = {"quantile", "epsilon", "trend"} | (set() if several else {"loss"})
     return tuple(item for item in every if item.name not in left_out)
+
+
+def losses_of(method: type[Method]) -> tuple[str, ...]:
+    """Losses that a method can be given; none where it has one of its own."""
+    return next((item.metadata["choices"] for item in _fields(method) if item.name == "loss"), ())
 
 
 def _fields(method: type[Method]) -> tuple[Field[Any], ...]:

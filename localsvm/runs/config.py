@@ -180,12 +180,7 @@ class TrainingConfig:
     @property
     def _usual_score(self) -> str:
         """The score of classes where none is asked for: squares are scored by squares."""
-        return classification.MSE if self.by_squares else ACCURACY
-
-    @property
-    def by_squares(self) -> bool:
-        """True where classes are learned by squared errors."""
-        return getattr(self.method, "loss", None) == SQUARED_ERROR
+        return classification.MSE if getattr(self.method, "loss", None) == SQUARED_ERROR else ACCURACY
 
     @property
     def detects(self) -> bool:

@@ -36,7 +36,6 @@ class Summary:
         of squares; None elsewhere, and for classes of weighted rows.
     progressive_error : the share of rows that were decided wrong before they were learned, in one pass over the rows
         with several costs, which has no folds; then cv_error is None, and cv_recalls are of these decisions. Else None.
-    by_squares : whether classes are learned by squared errors.
     support_vectors, models, iterations, not_converged : sums over the cells; see FitReport.
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
@@ -77,7 +76,6 @@ class Summary:
     score: str | None = None
     detection: dict[str, Any] | None = None
     nu: float | None = None
-    by_squares: bool = False
 
 
 def cross_validated_error(reports: Sequence[CellReport], target: Target) -> float | None:
@@ -129,7 +127,6 @@ class TrainingRows:
     features, width : columns that occur, and all columns.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
     guessing : the loss of the best constant answer; None where it is not known, as for classes of weighted rows.
-    by_squares : whether classes are learned by squared errors.
     """
 
     observed: Observed
@@ -138,7 +135,6 @@ class TrainingRows:
     width: int
     classes: dict[str, Any] | None = None
     guessing: float | None = None
-    by_squares: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,6 @@ def _of_rows(rows: TrainingRows) -> dict[str, Any]:
         "values": None if rows.observed.values is None else rows.observed.values.as_dict(),
         "score": rows.target.score_of_values,
         "nu": rows.target.novel_share,
-        "by_squares": rows.by_squares,
         "classes": rows.classes,
         "guessing": rows.guessing,
     }

@@ -109,10 +109,7 @@ def _rows_of(prepared: PreparedRun) -> TrainingRows:
     head = prepared.head
     known = prepared.config.of_values or not (head.weighted or prepared.config.class_weights)
     guessing = prepared.target.guessing(prepared.observed) if known else None
-    return TrainingRows(
-        prepared.observed, prepared.target, head.features, prepared.chain.width, head.classes, guessing,
-        prepared.config.by_squares,
-    )  # fmt: skip
+    return TrainingRows(prepared.observed, prepared.target, head.features, prepared.chain.width, head.classes, guessing)
 
 
 def _is_finished(output: str | Path, key: str, observer: Observer) -> bool:
