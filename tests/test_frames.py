@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,31 @@ def test_groups_and_blocks_are_held_out_together() -> None:
         LocalSVC(**one, folds="block").fit(X, y)
 
 
+def test_groups_are_those_of_the_command_line(tmp_path: Path) -> None:
+    X, y = frame()
+    X["household"] = [f"h{i}" for i in np.random.default_rng(3).integers(0, 40, len(X))]
+    two = QUICK | {"cost": [1.0, 10.0], "select": "vote"}
+    model = LocalSVC(**two).fit(X.drop(columns="household"), y, groups=X["household"])
+    X.assign(answer=y).to_csv(tmp_path / "t.csv", index=False)
+    given = (
+        "-g",
+        0.5,
+        "-C",
+        "1,10",
+        "--select",
+        "vote",
+        "--metric",
+        "none",
+        "--group-column",
+        "household",
+        "--label",
+        "answer",
+    )
+    invoke("train", "--force", *given, tmp_path / "t.csv", tmp_path / "m.h5")
+    expected = load(tmp_path / "m.h5").decision_function(X)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -153,6 +179,8 @@ def test_groups_and_blocks_are_held_out_together() -> None:
         (lambda X: pl.DataFrame({"a": [[1]] * len(X)}), "column 'a' of X has values of the type ndarray"),
         (lambda X: X.assign(age=np.inf), "column 'age' of X contains infinity"),
         (lambda X: X[[]], "X has 0 columns"),
+        (lambda X: pl.DataFrame({"a": [{"b": 1}] * len(X)}), "column 'a' of X has values of the type Struct"),
+        (lambda X: pl.from_pandas(X).lazy(), "X is a lazy frame, which has no rows yet; give X.collect()"),
     ],
 )
 def test_frames_that_are_no_tables_are_refused(change: Any, message: str) -> None:
@@ -175,3 +203,39 @@ def test_new_levels_are_warned_of() -> None:
     model = LocalSVC(**QUICK).fit(X, y)
     with pytest.warns(UserWarning, match="column 'city' of X has 200 values that training did not have"):
         model.predict(X.assign(city="Atlantis"))
+
+
+def test_times_are_those_of_their_zone_in_all_libraries() -> None:
+    at = pd.date_range("2024-06-01", periods=100, freq="5h", tz="Europe/Berlin")
+    X, y = pd.DataFrame({"at": at, "x": np.arange(100.0) % 7}), np.where(at.hour < 6, "night", "day")
+    model = LocalSVC(**QUICK).fit(X, y)
+    expected = model.decision_function(X)
+    assert model.score(X, y) > 0.95
+    for other in others(X).values():
+        np.testing.assert_array_equal(model.decision_function(other), expected)
+
+
+def test_objects_that_are_numbers_are_numbers() -> None:
+    """A column of numbers that has a None is one of objects in pandas, and so are exact decimal fractions."""
+    x, y = np.arange(60.0) % 11, np.arange(60) % 11 > 4
+    plain = pd.DataFrame({"x": x, "z": x / 4})
+    objects = pd.DataFrame({"x": [None, *x[1:]], "z": [Decimal(str(value)) for value in x / 4]}, dtype=object)
+    plain.loc[0, "x"] = np.nan
+    model, again = (LocalSVC(**QUICK).fit(X, y) for X in (plain, objects))
+    assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(again.decision_function(plain), model.decision_function(objects))
+
+
+def test_columns_that_say_nothing_are_told() -> None:
+    X, y = frame()
+    X["id"] = [f"row {i}" for i in range(len(X))]
+    with pytest.warns(UserWarning, match="columns of X are left out: 'id': a text of its own in each row, as an id"):
+        LocalSVC(**QUICK).fit(X, y)
+
+
+def test_truth_values_are_labels_of_tables(tmp_path: Path) -> None:
+    X = pd.DataFrame({"x": np.arange(40.0), "late": np.arange(40) > 20})
+    LocalSVC(**QUICK).fit(X[["x"]], X["late"]).save(tmp_path / "m.h5")
+    X.to_csv(tmp_path / "t.csv", index=False)
+    result = invoke("predict", tmp_path / "t.csv", tmp_path / "m.h5", tmp_path / "out")
+    assert "Accuracy = 100% (40/40)" in result.stderr

@@ -205,6 +205,8 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], dict[str, Column] | None]:
         """Rows X and labels of numbers alone; or, for a frame and for dense rows with missing values, its columns."""
         levels = self.categorical_features is not None and not isinstance(self.categorical_features, str)
+        if levels and hasattr(X, "indptr"):
+            raise ParameterError("categorical_features: X is sparse, and its columns are numbers; give X.toarray()")
         if is_frame(X) or (levels and not hasattr(X, "indptr")):
             columns = frame_of(X)
             if not columns:
@@ -373,12 +375,13 @@ def _folds(folds: Any) -> dict[str, Any]:
 
 
 def _groups(groups: ArrayLike, y: NDArray[Any]) -> NDArray[np.int64]:
-    """Numbers (n,) of the rows' groups."""
+    """Numbers (n,) of the rows' groups, in the order in which they come, as the command line has them."""
     names = column_or_1d(groups)
     check_consistent_length(names, y)
     if any(name is None or name != name for name in names.tolist()):
         raise ParameterError("groups: some rows have none; give each one, of its own if need be")
-    numbers: NDArray[np.int64] = np.unique(names.astype(str), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    _, first, of = np.unique(names.astype(str), return_index=True, return_inverse=True)
+    numbers: NDArray[np.int64] = np.argsort(np.argsort(first))[of.reshape(-1)].astype(np.int64)
     if not numbers.any():
         raise ParameterError("groups: all rows are of one group; cross-validation needs two, better ten")
     return numbers

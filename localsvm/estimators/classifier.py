@@ -40,7 +40,8 @@ class LocalClassifier(ClassifierMixin, LocalEstimator):  # type: ignore[misc]
 
     def _check_answers(self, y: NDArray[Any]) -> None:
         if getattr(self, "loss", None) in LOSSES:
-            what = f"loss={self.loss!r} is one of values, which {self.method.__name__}Regressor predicts"
+            regressor = type(self).__name__.replace("SVC", "SVR").replace("Classifier", "Regressor")
+            what = f"loss={self.loss!r} is one of values, which {regressor} predicts"
             *first, last = (each for each in losses_of(self.method) if each not in LOSSES)
             raise ParameterError(f"{what}; classes have {', '.join(first)} and {last}")
         check_classification_targets(y)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FROM_DTYPE = "from_dtype"
 NUMBERS = "iuf"
+NUMBER_TYPES = (int, float, Decimal, np.number)  # of the objects in a column of numbers
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,13 @@ def _named(names: Sequence[Any], columns: Sequence[Any]) -> dict[str, Any]:
 
 
 def _columns_of(X: Any) -> dict[str, Any] | None:
-    """Columns by their names, each an array or with a `to_numpy`; None for what is no frame."""
+    """Columns by their names, each an array or with a `to_numpy`; None for no frame. RowsError for a lazy one."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return _named(X.columns, [X.iloc[:, i] for i in range(X.shape[1])])
     if hasattr(X, "get_columns") and hasattr(X, "columns"):  # polars
         return _named(X.columns, X.get_columns())
+    if hasattr(X, "collect") and hasattr(X, "lazy"):  # polars
+        raise RowsError("X is a lazy frame, which has no rows yet; give X.collect()")
     if hasattr(X, "column_names") and hasattr(X, "itercolumns"):  # pyarrow
         return _named(X.column_names, list(X.itercolumns()))
     return None
@@ -86,7 +90,7 @@ def _column(name: str, values: Any) -> Column:
         return Column(plain, plain.dtype.kind not in NUMBERS)
     if kind.startswith(("category", "categorical", "enum")):
         return Column(_objects(values), levels=True)
-    array = values if isinstance(values, np.ndarray) else np.asarray(values.to_numpy())
+    array = _array(name, values)
     if array.dtype.kind in NUMBERS:
         return Column(np.asarray(array, np.float64), levels=False)
     if array.dtype.kind == "m":  # as seconds
@@ -103,7 +107,26 @@ def _column(name: str, values: Any) -> Column:
     if strange is not None:
         what = f"column {name!r} of X has values of the type {type(strange).__name__}"
         raise RowsError(f"{what}, which are neither numbers nor text; leave it out")
+    numbers = [value for value in objects if value is not None]
+    if numbers and all(isinstance(value, NUMBER_TYPES) for value in numbers):
+        return Column(np.asarray([np.nan if value is None else float(value) for value in objects]), levels=False)
     return Column(objects, levels=True)
+
+
+def _array(name: str, values: Any) -> NDArray[Any]:
+    """Values (n,) of a column, times as its zone has them. RowsError for what has no array of one value each."""
+    if isinstance(values, np.ndarray):
+        return values
+    if getattr(values.dtype, "time_zone", None):  # polars would give them in UTC
+        values = values.dt.replace_time_zone(None)
+    try:
+        array = np.asarray(values.to_numpy())
+    except Exception:  # of a library that need not be there
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        what = f"column {name!r} of X has values of the type {values.dtype}"
+        raise RowsError(f"{what}, which are neither numbers nor text; leave it out")
+    return array
 
 
 def _objects(values: Any) -> NDArray[Any]:
@@ -174,10 +197,16 @@ def fitted_rows(
     codes = np.zeros(table.rows, np.intp) if answers.codes is None else answers.codes
     survey.add(table, list(columns), codes, group, answers.labels if answers.codes is None else None)
     left_out: list[str] = []
+
+    def leave_out(name: str, why: str) -> None:
+        left_out.append(f"{name!r}: {why}")
+
     labels = np.arange(int(codes.max(initial=0)) + 1)
-    encoding = survey.encoding(list(columns), labels, "auto", True, lambda name, why: left_out.append(name), every=True)
+    encoding = survey.encoding(list(columns), labels, "auto", True, leave_out, every=True)
     if not encoding.codings:
         raise RowsError("X has no column that is a feature: each has one value only, or a text of its own in each row")
+    if left_out:
+        warnings.warn(f"columns of X are left out: {'; '.join(left_out)}", UserWarning, stacklevel=4)
     while label in columns:
         label += "_"
     typed = [TypedColumn(name, numeric=name not in texts and name != label) for name in [*columns, label]]

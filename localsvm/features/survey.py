@@ -297,6 +297,12 @@ class Survey:
         column = self._numbers.get(name) or self._levels[name]
         return column.tells_all(labels)
 
+    @property
+    def largest(self) -> tuple[str, float]:
+        """The column of numbers with the largest one beside its sign, and that one; 0 where there is none."""
+        ends = [(name, end) for name, column in self._numbers.items() for end in (column.least, column.most)]
+        return max((each for each in ends if np.isfinite(each[1])), key=lambda each: abs(each[1]), default=("", 0.0))
+
     def encoding(
         self, names: Sequence[str], labels: Codes, encode: str, dates: bool, leave_out: Callable[[str, str], None],
         every: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -143,7 +144,7 @@ class TrainingConfig:
                 f"{opt.metric(self.metric)}: {self.method.name} learns a metric of its own ({opt.form}); give "
                 f"{opt.metric('none')}, no {opt.metric_file}, and cells of lsvm-partition --metric none"
             )
-        if self.method.distance != "euclidean" and self.metric_name not in (EUCLIDEAN, "auto", "diag"):
+        if self.method.distance == "manhattan" and self.metric_name not in (EUCLIDEAN, "auto", "diag"):
             raise OptionError(
                 f"{opt.metric(self.metric)} mixes features, or is learned for the Euclidean distance, and the kernel "
                 f"has another one; give {opt.metric('diag')}"
@@ -398,10 +399,13 @@ class TrainingConfig:
         return 1 if self.alarm is None else int(np.searchsorted(labels, self.alarm))
 
 
-def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> None:
+def check_labels(
+    observed: Observed, config: TrainingConfig, name: str = "", classes: Mapping[str, Any] | None = None
+) -> None:
     """Refuse labels that cannot be trained on.
 
     name : of the file that they are from, for messages; "" for none.
+    classes : what the labels stand for; see `Dataset`.
 
     Raises
     ------
@@ -413,7 +417,7 @@ def check_labels(observed: Observed, config: TrainingConfig, name: str = "") -> 
     if observed.values is not None:
         _check_range(observed.values, observed.rows, name)
     elif not config.of_one_kind:
-        _check_classes(observed, config, name)
+        _check_classes(observed, config, name, classes or {})
 
 
 def _check_range(values: ValueRange, rows: int, name: str) -> None:
@@ -426,11 +430,12 @@ def _check_range(values: ValueRange, rows: int, name: str) -> None:
         raise DataError(f"{_where(name)}{what}; give them in another unit")
 
 
-def _check_classes(observed: Observed, config: TrainingConfig, name: str) -> None:
+def _check_classes(observed: Observed, config: TrainingConfig, name: str, classes: Mapping[str, Any]) -> None:
     labels = observed.labels
     if len(labels) < 2:
+        label = (classes.get("values") or [f"{labels[0]:g}"])[0]
         raise DataError(
-            f"{_where(name)}all {observed.rows} rows have the label {labels[0]:g}; training needs at least two classes"
+            f"{_where(name)}all {observed.rows} rows have the label {label}; training needs at least two classes"
         )
     if config.detects:
         _check_detected(observed, config)

@@ -197,6 +197,14 @@ def test_labels_that_the_model_does_not_know(folder: Path, tmp_path: Path) -> No
     assert json.loads(out)["confusion"][0]["true"] is None
 
 
+def test_one_class_and_numbers_too_large_are_told_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\nno,2\nno,3\n")
+    assert "t.csv: all 2 rows have the label no; training needs" in error("train", tmp_path / "t.csv", "-")
+    (tmp_path / "t.csv").write_text("label,x\nno,2\nyes,-1e300\n")
+    message = "t.csv: column 'x' has the value -1e+300, beyond the largest float32, 3.4e38; rescale it, or leave it out"
+    assert message in error("train", tmp_path / "t.csv", "-")
+
+
 def test_rows_that_all_have_no_label_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n,2\n,3\n")
     assert "no row has a label in 'label'" in error("train", "--drop-unlabelled", tmp_path / "t.csv", tmp_path / "m.h5")

@@ -158,7 +158,9 @@ class TableRows:
         if names is None:
             values = [float(text) if NUMBER.fullmatch(text) else np.inf for text in column.names]
         else:
-            number = dict(zip(names, self.labels.tolist(), strict=True))
+            number = dict(
+                zip(map(str, names), self.labels.tolist(), strict=True)
+            )  # of Python, they may be truth values
             values = [number.get(text, np.inf) for text in column.names]
         return np.asarray([*values, np.nan])[column.codes]
 

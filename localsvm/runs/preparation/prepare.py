@@ -164,7 +164,7 @@ class _Preparing:
         found = self._reduced(config, head, self._cells(config, head, Members((config.method.distance,))))
         content = self._content(found.digests, head)
         if self._asked.trains or config.metric_name not in (EUCLIDEAN, "auto"):
-            check_labels(found.observed, config, head.name)
+            check_labels(found.observed, config, head.name, head.classes)
         check_features(head.features, head.name)
         config = config.for_labels(found.observed)
         chain = self._chain(config, head, found.moments)

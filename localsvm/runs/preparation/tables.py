@@ -24,6 +24,7 @@ from localsvm.data.readers.weights import read_weights
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError, OptionError
 from localsvm.features.encoding import Encoding
+from localsvm.features.scaling import LARGEST
 from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
@@ -215,6 +216,10 @@ class TrainingTable:
         if label is not None and not self._of_values:
             self.labels, self.classes = self._labels.settled(self.name, label)
             codes = codes if self._of_one_kind else self._labels.classes
+        name, value = self._survey.largest
+        if abs(value) > float(LARGEST):
+            what = f"column {name!r} has the value {value:g}, beyond the largest float32, 3.4e38"
+            raise DataError(f"{self.name}: {what}; rescale it, or leave it out: {opt.ignore(name)}")
         self.encoding = self._survey.encoding(
             features, codes, options.encode, options.dates, lambda name, why: silent.setdefault(why, []).append(name)
         )
