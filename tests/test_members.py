@@ -36,6 +36,7 @@ from localsvm.methods.linear.linear import LinearSVM
 from localsvm.partition import create, restore
 from localsvm.partition.members import Members
 from localsvm.representations import metric_trial as choosing
+from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_judging import Judged
 from localsvm.representations.metric_rows import MetricRows
@@ -439,7 +440,7 @@ def expected_values(model: LocalModel, X: np.ndarray) -> np.ndarray:
         geometry = Geometry.named(record["members"][number])
         Z = model.chain.metric.parts[number].apply(viewed.copy())
         method = model.method.measuring(geometry.distance)
-        assert method.kernel == {"euclidean": "gaussian", "manhattan": "manhattan"}[geometry.distance]
+        assert method.kernel == DISTANCES[geometry.distance].kernel
         cells = part.assign(Z) if part.n_cells > 1 else np.zeros(len(X), int)
         for cell in np.unique(cells):
             here = cells == cell

@@ -21,6 +21,7 @@ from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.representations import metric_judging as judging
 from localsvm.representations import metric_trial as choosing
+from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_choice import Options, choose, stratified_folds
 from localsvm.representations.metric_judging import Judged
@@ -34,9 +35,10 @@ from localsvm.targets.base import Observed, ValueRange
 from localsvm.threads import ALONE, Threads
 
 AUTO = TrainingConfig(metric="auto")
+EITHER = ("euclidean", "manhattan")
 GEOMETRIES = [
     Geometry(distance, ranks, form, strength)
-    for distance, ranks, form in product(("euclidean", "manhattan"), (False, True), ("", "diag", "full"))
+    for distance, ranks, form in product(tuple(DISTANCES), (False, True), ("", "diag", "full"))
     for strength in ((1.0, 0.5, 0.25) if form else (1.0,))
 ]
 Labelled = tuple[np.ndarray, np.ndarray]
@@ -229,12 +231,12 @@ def test_a_run_has_the_kernel_and_the_ranks_that_were_chosen() -> None:
         assert geometry is not None and distance in (None, geometry.distance) and ranked in (None, geometry.ranks)
         config, chain = divided.prepared.config, divided.chain
         assert isinstance(config.method, KernelSVM)
-        assert config.method.kernel == {"manhattan": "manhattan", "euclidean": "gaussian"}[geometry.distance]
+        assert config.method.kernel == DISTANCES[geometry.distance].kernel
         assert config.views == ("ranks" if geometry.ranks else "none") and (chain.ranks is not None) == geometry.ranks
         assert (chain.metric is None) == (geometry.form == "")
-        assert divided.partition.name == {"manhattan": "voronoi-manhattan", "euclidean": "voronoi"}[geometry.distance]
+        assert divided.partition.name == DISTANCES[geometry.distance].cells
         if chain.metric is not None:  # as large as the Euclidean geometry, whatever the strength
-            size = {"euclidean": lambda w: np.sqrt((w**2).mean()), "manhattan": np.mean}[geometry.distance]
+            size = np.mean if geometry.distance == "manhattan" else lambda w: np.sqrt((w**2).mean())
             assert size(chain.metric.values.astype(np.float64)) == pytest.approx(1.0, rel=1e-4)
 
 
@@ -258,12 +260,13 @@ def tried(monkeypatch: pytest.MonkeyPatch, rows: Labelled, config: TrainingConfi
 @pytest.mark.parametrize(
     ("method", "views", "expected"),
     [
-        (KernelSVM(), "auto", Options(("euclidean", "manhattan"), (False, True))),
-        (KernelSVM(), "none", Options(("euclidean", "manhattan"), (False,))),
-        (KernelSVM(), "ranks", Options(("euclidean", "manhattan"), (True,))),
+        (KernelSVM(), "auto", Options(EITHER, (False, True))),
+        (KernelSVM(loss="least-squares"), "auto", Options((*EITHER, "laplacian"), (False, True))),
+        (KernelSVM(), "none", Options(EITHER, (False,))),
+        (KernelSVM(), "ranks", Options(EITHER, (True,))),
         (KernelSVM(kernel="gaussian"), "auto", Options(("euclidean",), (False, True))),
         (KernelSVM(gamma=(0.1, 1.0)), "none", Options(("euclidean",), (False,))),
-        (KernelSVM(kernel="laplacian"), "ranks", Options(("euclidean",), (True,))),
+        (KernelSVM(kernel="laplacian"), "ranks", Options(("laplacian",), (True,))),
         (KernelSVM(kernel="manhattan"), "auto", Options(("manhattan",), (False, True), 0)),
         (LinearSVM(), "auto", Options(("euclidean",), (False, True))),
     ],
@@ -300,9 +303,9 @@ def test_wide_rows_have_no_matrix_and_no_ranks(monkeypatch: pytest.MonkeyPatch) 
         return found
 
     monkeypatch.setattr(choosing.Trial, "learned", kept)
-    assert tried(monkeypatch, rows, config)[0] == Options(("euclidean", "manhattan"), (False,))
+    assert tried(monkeypatch, rows, config)[0] == Options(EITHER, (False,))
     asked = replace(config, views="ranks")
-    assert tried(monkeypatch, rows, asked)[0] == Options(("euclidean", "manhattan"), (True,))
+    assert tried(monkeypatch, rows, asked)[0] == Options(EITHER, (True,))
     tried(monkeypatch, noise(60, 0, d=256), replace(config, views="none"))
     assert forms == [{"diag"}, {"diag"}, {"diag", "full"}]
 

@@ -84,15 +84,20 @@ def trained(path: Path, X: Examples, y: np.ndarray, config: TrainingConfig, **ex
 
 # --- learning
 
+MAPS = [(name, shape) for name in ("euclidean", "laplacian") for shape in ((4,), (4, 4), (4, 2))] + [
+    ("manhattan", (4,))
+]
+
 
 def kernel_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
     """The kernel matrix of a sample, in float64."""
     X = np.asarray(learner._rows_at(part), np.float64)
-    manhattan = learner.distance.name == "manhattan"
-    L = np.exp(scalars[0]) * (values**2 if manhattan else values)
+    name = learner.distance.name
+    L = np.exp(scalars[0]) * (values**2 if name == "manhattan" else values)
     Z = X * L if L.ndim == 1 else X @ L
     apart = np.abs(Z[:, None] - Z)
-    return np.asarray(np.exp(-(apart if manhattan else apart**2).sum(axis=2)))
+    base = (apart if name == "manhattan" else apart**2).sum(axis=2)
+    return np.asarray(np.exp(-(np.sqrt(base) if name == "laplacian" else base)))
 
 
 def residuals_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalars: np.ndarray) -> np.ndarray:
@@ -115,9 +120,7 @@ def loss_at(learner: MetricLearner, part: np.ndarray, values: np.ndarray, scalar
     return float(w @ (inside * (2.0 * np.abs(left) - inside)).sum(axis=1))
 
 
-@pytest.mark.parametrize(
-    ("distance", "shape"), [("euclidean", (4,)), ("euclidean", (4, 4)), ("euclidean", (4, 2)), ("manhattan", (4,))]
-)
+@pytest.mark.parametrize(("distance", "shape"), MAPS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_gradient_for_classes_is_that_of_differences(distance: str, shape: tuple[int, ...], classes: int) -> None:
     X, y = rows(classes=classes)
@@ -125,9 +128,7 @@ def test_the_gradient_for_classes_is_that_of_differences(distance: str, shape: t
     assert_gradient(MetricRows(X + 100.0, Y.astype(np.float32), weights(240), distance=DISTANCES[distance]), shape)
 
 
-@pytest.mark.parametrize(
-    ("distance", "shape"), [("euclidean", (4,)), ("euclidean", (4, 4)), ("euclidean", (4, 2)), ("manhattan", (4,))]
-)
+@pytest.mark.parametrize(("distance", "shape"), MAPS)
 @pytest.mark.parametrize("levels", [(), (0.9,), (0.05, 0.5, 0.95)])
 def test_the_gradient_for_values_is_that_of_differences(
     distance: str, shape: tuple[int, ...], levels: tuple[float, ...]
@@ -181,7 +182,7 @@ def test_rows_are_as_far_from_one_as_scipy_says(name: str, shape: tuple[int, int
     distance, Z = DISTANCES[name], np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     row = shape[0] // 2
     found = distance.from_row(Z, distance.norms_of(Z), row)
-    expected = cdist(Z[row : row + 1], Z, "sqeuclidean" if name == "euclidean" else "cityblock")[0]
+    expected = cdist(Z[row : row + 1], Z, "cityblock" if name == "manhattan" else "sqeuclidean")[0]
     assert_allclose(found - found[row], expected, rtol=1e-5, atol=1e-6 * shape[1])
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localsvm.kernels import SQUARES, SUMS
 from localsvm.representations.pair_slopes import PairSlopes
 from localsvm.solvers._ridge import HeldOut, LeftOut
 
@@ -83,15 +82,20 @@ def test_arrays_of_other_shapes_are_refused() -> None:
 # the second part of the rows by the first
 
 
-@pytest.mark.parametrize("base", [SQUARES, SUMS])
+@pytest.mark.parametrize("kind", ["gaussian", "manhattan", "laplacian"])
 @pytest.mark.parametrize(("n", "t", "outputs"), [(2, 1, 1), (9, 3, 1), (9, 3, 2), (70, 40, 1), (70, 33, 4)])
-def test_rows_are_predicted_by_the_first_ones(n: int, t: int, outputs: int, base: str) -> None:
-    """The slopes by the kernel and the ridge, of a loss with random ones by the values, are those of differences."""
+def test_rows_are_predicted_by_the_first_ones(n: int, t: int, outputs: int, kind: str) -> None:
+    """Slopes by minus the base and by the ridge, of a loss with random ones by the values, are those of differences."""
     Z, Y = problem(n, outputs)
     wide, Y, rng = Z.astype(np.float64), Y[:t], np.random.default_rng(0)
     apart = np.abs(wide[:, None] - wide)
-    K = np.exp(-(apart if base == SUMS else apart**2).sum(axis=2))[:, :t]
-    U, solver = rng.standard_normal((n - t, outputs)).astype(np.float32), HeldOut(n, t, outputs, base)
+    apart = (apart if kind == "manhattan" else apart**2).sum(axis=2)[:, :t]
+    r = np.sqrt(apart) if kind == "laplacian" else apart
+    K = np.exp(-r)
+    by_base = (
+        K / np.maximum(2 * r, 0.02) if kind == "laplacian" else K
+    )  # the derivative of exp(-base), or exp(-base^.5)
+    U, solver = rng.standard_normal((n - t, outputs)).astype(np.float32), HeldOut(n, t, outputs, kind)
 
     def values(K: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
         return np.asarray(K[t:] @ np.linalg.solve(K[:t] + ridge * np.eye(t), Y.astype(np.float64)))
@@ -107,7 +111,7 @@ def test_rows_are_predicted_by_the_first_ones(n: int, t: int, outputs: int, base
     for i, j in {(n - 1, 0), (t, t - 1), (t - 1, 0), (t // 2, t - 1)} - {(0, 0)}:
         step = np.zeros((n, t))
         step[i, j] = 1e-5
-        assert W[i, j] == pytest.approx(K[i, j] * change(values(K + step), values(K - step)), abs=2e-4)
+        assert W[i, j] == pytest.approx(by_base[i, j] * change(values(K + step), values(K - step)), abs=2e-4)
     assert solver.ridge_slope == pytest.approx(
         change(values(K, RIDGE + 1e-5), values(K, RIDGE - 1e-5)), rel=1e-3, abs=1e-4
     )

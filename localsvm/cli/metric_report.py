@@ -57,7 +57,8 @@ def members_text(learned: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def _words(geometry: Geometry) -> str:
     strength = "" if geometry.strength == 1 else f" to the power {geometry.strength:g}"
     learned = {"diag": f"learned weights{strength}", "full": "learned matrix"}.get(geometry.form)
-    parts = [f"{geometry.distance.capitalize()} distance", "rank view" if geometry.ranks else None, learned]
+    measure = {"laplacian": "Euclidean distance, Laplacian kernel"}.get(geometry.distance)
+    parts = [measure or f"{geometry.distance.capitalize()} distance", "rank view" if geometry.ranks else None, learned]
     return ", ".join(part for part in parts if part)
 
 

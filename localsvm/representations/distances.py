@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
-from localsvm.kernels import SQUARES, SUMS
 from localsvm.representations.pair_slopes import PairSlopes
 
 Floats = NDArray[np.float64]
@@ -27,13 +26,19 @@ class Distance(ABC):
     Attributes
     ----------
     name : as of `Method.distance`.
-    base : of the kernel; see `localsvm.kernels`.
+    kernel : its kind; see `localsvm.kernels`.
     cells : name of the partition that measures by it.
+    begins : name of the distance whose metrics its learning begins with, if another one's.
+    matrices : whether a metric may be a matrix.
+    scale : logarithm of the factor on those at which it begins.
     """
 
     name: ClassVar[str]
-    base: ClassVar[str]
+    kernel: ClassVar[str]
     cells: ClassVar[str]
+    begins: ClassVar[str] = ""
+    matrices: ClassVar[bool] = True
+    scale: ClassVar[float] = 0.0
 
     @abstractmethod
     def apart(self, X: Floats) -> float:
@@ -78,7 +83,7 @@ class Distance(ABC):
 class Euclidean(Distance):
     """The Euclidean distance. The parameters are the map: weights (d,), or a matrix (d, r)."""
 
-    name, base, cells = "euclidean", SQUARES, "voronoi"
+    name, kernel, cells = "euclidean", "gaussian", "voronoi"
 
     def apart(self, X: Floats) -> float:
         """Mean squared distance; see `Distance`."""
@@ -122,7 +127,8 @@ class Euclidean(Distance):
 class Manhattan(Distance):
     """The Manhattan distance. The parameters are roots of the weights (d,), so that these stay from 0."""
 
-    name, base, cells = "manhattan", SUMS, "voronoi-manhattan"
+    name, kernel, cells = "manhattan", "manhattan", "voronoi-manhattan"
+    matrices = False
 
     def apart(self, X: Floats) -> float:
         """Mean distance, of the rows and those some places behind them."""
@@ -161,6 +167,12 @@ class Manhattan(Distance):
         return float(L.sum() / len(L))
 
 
+class Laplacian(Euclidean):
+    """The Euclidean distance for the kernel exp(-|Lx - Lx'|), which has a cusp at 0 and falls off slowly."""
+
+    name, kernel, begins, scale = "laplacian", "laplacian", "euclidean", -0.5
+
+
 FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are finite in float32
 
 
@@ -169,4 +181,4 @@ def mapped(X: Dense, L: Dense) -> Dense:
     return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
 
 
-DISTANCES: dict[str, Distance] = {kind.name: kind() for kind in (Euclidean, Manhattan)}
+DISTANCES: dict[str, Distance] = {kind.name: kind() for kind in (Euclidean, Manhattan, Laplacian)}

@@ -10,7 +10,7 @@ from localsvm.naming import opt
 
 EUCLIDEAN, AUTO = "none", "auto"
 METRICS = (EUCLIDEAN, AUTO, "diag", "full", "nca", "itml", "lmnn")
-_LABEL = re.compile(r"(manhattan)?\+?(ranks)?\+?(?:(diag|full)(?:\^(0\.\d+))?)?")
+_LABEL = re.compile(r"(manhattan|laplacian)?\+?(ranks)?\+?(?:(diag|full)(?:\^(0\.\d+))?)?")
 RANK = re.compile(r"rank:([1-9][0-9]{0,8})")
 
 
@@ -27,7 +27,7 @@ class Geometry(NamedTuple):
 
     Attributes
     ----------
-    distance : "euclidean" or "manhattan".
+    distance : "euclidean", "manhattan", or "laplacian": Euclidean with another kernel; see `representations.distances`.
     ranks : whether columns have their normal scores beside them.
     form : of the learned metric, "diag" or "full"; "" for none.
     strength : power that the learned metric is raised to, above 0.

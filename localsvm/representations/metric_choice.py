@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dealing import Mates, folds_of_groups
+from localsvm.representations.distances import DISTANCES
 from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_judging import CELL, FOLDS
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, learning_bytes
@@ -57,8 +58,14 @@ class Options:
 
     @property
     def plain(self) -> list[Geometry]:
-        """Geometries without a learned metric, the first one first."""
-        return [Geometry(distance, ranks) for ranks in self.views for distance in self.distances]
+        """Geometries without a learned metric whose learning begins with no other one's, the first one first."""
+        distances = [each for each in self.distances if each not in self.further]
+        return [Geometry(distance, ranks) for ranks in self.views for distance in distances]
+
+    @property
+    def further(self) -> list[str]:
+        """The other distances: those whose learning begins with one of these."""
+        return [each for each in self.distances if DISTANCES[each].begins in self.distances]
 
 
 def stratified_folds(strata: Floats, rng: np.random.Generator, mates: Mates | None = None) -> NDArray[np.int64]:
@@ -96,23 +103,31 @@ def choose(
     if len(np.unique(folds)) < FOLDS:
         return replace(NONE_TRIED, name=first.label), {}
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
-    learned = trial.learned(options.plain, options.matrix_columns)
-    ordered = trial.ordered(learned)
-    tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in weaker(each) if weak != first]
-    hopeful = trial.hopeful(trial.weakened(ordered[:FEW], tried))
-    tries = len({*learned, *tried})
+    hopeful, mixed, tries = _first_judged(trial, options)
     if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful, tries, mates):
         trial.add([first, *hopeful], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.gaining(best, hopeful, mates) if options.gaining else trial.others(first, ordered[:members])
+        others = trial.gaining(best, hopeful, mates) if options.gaining else trial.others(first, mixed)
     choice = trial.tested(first, best, tries, mates)
     if options.gaining and choice.geometry == first:
         others = []
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
     return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}
+
+
+def _first_judged(trial: Trial, options: Options) -> tuple[list[Geometry], list[Geometry], int]:
+    """What the first fold leaves: candidates with hope, those that members are found among; and how many it judged."""
+    first = options.plain[0]
+    learned = trial.learned(options.plain, options.matrix_columns)
+    ordered = trial.ordered(learned)
+    tried = ordered[:FEW] + [weak for each in ordered[:FEW] for weak in weaker(each) if weak != first]
+    hopeful = trial.hopeful(trial.weakened(ordered[:FEW], tried))
+    further = trial.further(first, learned, options.further)
+    hopeful = trial.hopeful(hopeful + further)
+    return hopeful, ordered[: options.members] + further, len({*learned, *tried, *further})
 
 
 def choosing_bytes(
@@ -127,7 +142,7 @@ def choosing_bytes(
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
     outputs : values of a row.
     """
-    candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS)
+    candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS) + (2 + len(STRENGTHS)) * len(options.further)
     judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     matrix = options.widest_matrix(columns)

@@ -57,7 +57,7 @@ def judged(
     partition = create(data.distance.cells)
     partition.fit(Z, numbers, CELL, np.random.default_rng(seed))
     cells = [cell.rows for cell in partition.training_cells()]
-    solver = LeftOut(max(len(cell) for cell in cells), data.Y.shape[1], data.distance.base)
+    solver = LeftOut(max(len(cell) for cell in cells), data.Y.shape[1], data.distance.kernel)
     judge = _Judge(data, folds, Z, course, solver, check)
     if step is None:
         order = np.random.default_rng(seed).permutation(len(cells))

@@ -9,7 +9,7 @@ metric and the ridge are learned along.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ class Course:
 
     def at(self, values: Floats) -> Course:
         """State with other values and the same rest."""
-        return Course(values, self.unit, self.scale, self.ridge)
+        return replace(self, values=values)
 
 
 class _Pool(NamedTuple):
@@ -156,8 +156,8 @@ class MetricLearner:
 
     def _loss(self) -> MetricLoss:
         """The loss of samples."""
-        n, problems, base = self._size, self._data.Y.shape[1], self.distance.base
-        return ValueLoss(n, base, self._data.levels) if self._data.values else ClassLoss(n, problems, base)
+        n, problems, kernel = self._size, self._data.Y.shape[1], self.distance.kernel
+        return ValueLoss(n, kernel, self._data.levels) if self._data.values else ClassLoss(n, problems, kernel)
 
     def _gradient(self, loss: MetricLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
@@ -287,6 +287,12 @@ class LearningPlan:
             return self._near(learner, course, self.rng(seed, -1, 2), FURTHER_TIMES)
         steps = self.weight_steps if course.values.ndim == 1 else self.matrix_steps
         return learner.steps(course, steps // 2, self.rng(seed, -1, 1))
+
+    def begun(self, learner: MetricLearner, course: Course, seed: int, fold: int) -> Course:
+        """The metric of a distance after half of the steps, from that of the distance that it begins with."""
+        if learner.has_cells:
+            return self._near(learner, course, self.rng(seed, fold, 6), 1.0)
+        return learner.steps(course, self.weight_steps // 2, self.rng(seed, fold, 6))
 
     def _near(
         self, learner: MetricLearner, course: Course, rng: np.random.Generator, most: float = MOST_TIMES

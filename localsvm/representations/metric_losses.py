@@ -22,25 +22,25 @@ LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this
 
 
 class MetricLoss(ABC):
-    """A loss of the second half of samples of n rows, by the kernel of one base.
+    """A loss of the second half of samples of n rows, by one kernel of distances.
 
     Parameters
     ----------
     n : rows of a sample, at least 2.
     outputs : values that a row is given.
-    base : of the kernel; see `localsvm.kernels`.
+    kernel : its kind; see `localsvm.kernels`.
     """
 
-    def __init__(self, n: int, outputs: int, base: str) -> None:
+    def __init__(self, n: int, outputs: int, kernel: str) -> None:
         self._trained = n // 2
-        self._solver = HeldOut(n, self._trained, outputs, base)
+        self._solver = HeldOut(n, self._trained, outputs, kernel)
 
     @abstractmethod
     def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
         """The derivative (k, outputs) by the values (k, outputs) of rows with these Y. share : (k,) of the rows."""
 
     def slope(self, Z: Dense, Y: Dense, weight: Floats, ridge: float) -> tuple[PairSlopes, float]:
-        """The derivatives by the kernel's logarithms, and by the ridge; those before may be written over.
+        """The derivatives by minus the kernel's base, and by the ridge; those before may be written over.
 
         Raises ArithmeticError where the kernel matrix has no inverse in float32.
 
@@ -69,8 +69,8 @@ class ValueLoss(MetricLoss):
     row is its value and the quantile of all residuals.
     """
 
-    def __init__(self, n: int, base: str, levels: Sequence[float] = ()) -> None:
-        super().__init__(n, 1, base)
+    def __init__(self, n: int, kernel: str, levels: Sequence[float] = ()) -> None:
+        super().__init__(n, 1, kernel)
         self._levels = levels
 
     def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class Trial:
         weights = [each._replace(form="diag") for each in plain]
         self.add([plain[0], *weights], FIRST)
         narrow = [each for each in weights if self._views[each.ranks].X.shape[1] <= matrix_columns]
-        promising = [each for each in narrow if each.distance == "euclidean" and not self._is_far(each)]
+        promising = [each for each in narrow if DISTANCES[each.distance].matrices and not self._is_far(each)]
         matrices = [each._replace(form="full") for each in promising]
         self.add(matrices, FIRST)
         return weights + matrices
@@ -66,6 +67,8 @@ class Trial:
         todo = [(each, fold) for each in dict.fromkeys(candidates) for fold in folds]
         todo = [(each, fold) for each, fold in todo if fold not in self._results.get(each, {})]
         courses = list(dict.fromkeys((_source(each), fold) for each, fold in todo))
+        before = list(dict.fromkeys((_beginning(each), fold) for each, fold in courses))
+        self._threads.map(lambda i: self._learn(*before[i]), len(before))
         self._threads.map(lambda i: self._learn(*courses[i]), len(courses))
         self._threads.map(lambda i: self._judge(*todo[i]), len(todo))
 
@@ -95,6 +98,19 @@ class Trial:
             self.add([way[1] for way in ways], FIRST)
             ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
         return [each for each in tried if each in self._results]
+
+    def further(self, first: Geometry, learned: Sequence[Geometry], distances: Iterable[str]) -> list[Geometry]:
+        """Geometries of distances whose learning begins with another one's, judged by the first fold.
+
+        Each has the first geometry with its distance in place of the other, and so the best of those learned.
+        """
+        found = []
+        for name in distances:
+            begins = DISTANCES[name].begins
+            best = self.best(each for each in learned if each.distance == begins)._replace(distance=name)
+            found += [first._replace(distance=name), best, *weaker(best)]
+        self.add(found, FIRST)
+        return found
 
     def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
         """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
@@ -182,6 +198,11 @@ class Trial:
             data, learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check
         )
         plan, seed = self._plan, self._seed
+        if _beginning(geometry) != geometry:
+            course = self._courses[_beginning(geometry), fold]
+            course = replace(course, scale=course.scale + data.distance.scale)
+            self._courses[geometry, fold] = plan.begun(learner, course, seed, fold) if geometry.form else course
+            return
         course = learner.beginning(plan.rng(seed, fold, 0))
         if geometry.form:
             start = geometry._replace(form=""), fold  # both forms go on from the same first steps
@@ -239,6 +260,11 @@ def weaker(geometry: Geometry) -> list[Geometry]:
 def kind(geometry: Geometry) -> Geometry:
     """A geometry's distance, view and form alone: weights of all powers, 0 among them, are of one kind."""
     return geometry._replace(form=geometry.form or "diag", strength=1.0)
+
+
+def _beginning(geometry: Geometry) -> Geometry:
+    """The geometry that the learning of a metric begins with: itself, or that of another distance."""
+    return geometry._replace(distance=DISTANCES[geometry.distance].begins or geometry.distance)
 
 
 def _source(geometry: Geometry) -> Geometry:

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class PairSlopes(NamedTuple):
-    """The derivatives of a loss by the logarithms of the kernel of n rows with the first t of them.
+    """The derivatives of a loss by minus the base of the kernel of n rows with the first t of them.
 
     A pair of the first t rows has two places in W: its derivative is their sum.
 

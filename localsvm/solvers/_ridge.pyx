@@ -12,7 +12,7 @@ from localsvm._core cimport address, end_call
 
 from scipy.linalg import cython_blas, cython_lapack
 
-from localsvm.kernels import SQUARES, Kernel
+from localsvm.kernels import Kernel
 from localsvm.kernels._kernels import Panels, aligned, padded
 
 
@@ -55,6 +55,8 @@ cdef extern from "holdout.h":
 
 cdef lsvm_lapack LAPACK
 
+LEAST_TWICE = 0.02  # twice the distance of two rows, at least, in slopes of exp(-r): they have no end where it falls to 0
+
 
 cdef void *routine(module, str name) except NULL:
     """A routine of scipy's, found when this is imported: so the build does not need scipy."""
@@ -71,18 +73,18 @@ LAPACK.potrs = routine(cython_lapack, "spotrs")
 cdef class LeftOut:
     """Kernel ridge regression of up to `most` rows that gives values to some of them by the others; see csrc/ridge.h.
 
-    The kernel is exp(-|z_i - z_j|^2), or with the base SUMS instead of SQUARES exp(-sum_k |z_ik - z_jk|). Its arrays serve
-    call after call, of one thread at a time: to make them anew would take half of the time of a call.
+    The kernel is one of distances, with the gamma 1. The arrays serve call after call, of one thread at a time: to make
+    them anew would take half of the time of a call.
     """
     cdef lsvm_ridge m
     cdef int most
-    cdef object kernel, base
+    cdef object kernel, kind
     cdef object _a, _inverse, _y
 
-    def __init__(self, int most, int outputs, base=SQUARES):
+    def __init__(self, int most, int outputs, kind="gaussian"):
         if most < 1 or outputs < 1:
             raise ValueError("the rows and outputs must be positive")
-        size, self.base, self.most = padded(most), base, most
+        size, self.kind, self.most = padded(most), Kernel(kind), most
         self.m.n, self.m.outputs, self.m.ld = most, outputs, size
         self.kernel, self._inverse = (aligned((most, size), np.float32) for _ in range(2))
         self._a = np.zeros(most * outputs, np.float32)
@@ -104,7 +106,7 @@ cdef class LeftOut:
         self.m.n = Z.shape[0]
         self._y = np.ascontiguousarray(Y, np.float32)
         self.m.y, self.m.ridge = <const float *>address(self._y), ridge
-        fill(Z, self.m.n, self.base, self.kernel)
+        fill(Z, self.m.n, self.kind, self.kernel)
 
     def each(self) -> np.ndarray:
         """(n, outputs) float32 values of each row by all others.
@@ -150,15 +152,15 @@ cdef class HeldOut:
     ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slopes`.
     """
     cdef lsvm_holdout h
-    cdef object kernel, base, arrays
+    cdef object kernel, kind, arrays
     cdef object _values, _rows, _columns, _y
 
-    def __init__(self, int n, int t, int outputs=1, base=SQUARES):
+    def __init__(self, int n, int t, int outputs=1, kind="gaussian"):
         if not 0 < t < n:
             raise ValueError("some rows must be held out, and others not")
         if outputs < 1:
             raise ValueError("the outputs must be positive")
-        size, self.base = padded(t), base
+        size, self.kind = padded(t), Kernel(kind)
         self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
         self.kernel = aligned((n, size), np.float32)
         factor, scratch = (aligned((rows, size), np.float32) for rows in (t, LSVM_HOLDOUT_BLOCK))
@@ -190,14 +192,14 @@ cdef class HeldOut:
             raise ValueError("Z must have n rows, and Y the first t, with one column an output")
         self._y = np.ascontiguousarray(Y, np.float32)
         self.h.y, self.h.ridge = <const float *>address(self._y), ridge
-        fill(Z, self.h.t, self.base, self.kernel)
+        fill(Z, self.h.t, self.kind, self.kernel)
         with nogil:
             status = lsvm_holdout_values(&LAPACK, &self.h)
         end_call(status)
         return self._values
 
     def slopes(self, const float[:, ::1] by_value) -> tuple:
-        """The derivative of a loss by the logarithms of the kernel of the rows with the first t, and its sums.
+        """The derivative of a loss by minus the base of the kernel of the rows with the first t, and its sums.
 
         They are (n, t) float32, and of its rows (n,) and columns (t,) float64. The kernel of a row with itself does not
         change: its derivative is 0. All are views that the next call overwrites; each call of `values` has one.
@@ -206,13 +208,22 @@ cdef class HeldOut:
         """
         if by_value.shape[0] != self.h.n - self.h.t or by_value.shape[1] != self.h.outputs:
             raise ValueError("there must be a derivative for each value")
+        kernel = self.kernel[:, : self.h.t]
+        rough = self.kind.kind == "laplacian"
+        if rough:  # exp(-r) changes with r^2 by itself over 2 r
+            with np.errstate(divide="ignore"):
+                twice = np.log(kernel)
+            np.maximum(np.multiply(twice, -2.0, out=twice), LEAST_TWICE, out=twice)
         with nogil:
             lsvm_holdout_slopes(&LAPACK, &self.h, &by_value[0, 0])
-        return self.kernel[:, : self.h.t], self._rows, self._columns
+        if rough:
+            kernel /= twice
+            kernel.sum(axis=1, out=self._rows), kernel.sum(axis=0, out=self._columns)
+        return kernel, self._rows, self._columns
 
 
-cdef fill(Z, int64_t t, base, kernel):
+cdef fill(Z, int64_t t, kind, kernel):
     """Write the kernel of rows Z with the first t of them."""
     Z = np.ascontiguousarray(Z, np.float32)
-    panels = Panels(Z[:t], base)
-    panels.kernel_matrix(Kernel("gaussian" if base == SQUARES else "manhattan"), Z, kernel, panels.norms_of(Z))
+    panels = Panels(Z[:t], kind.base)
+    panels.kernel_matrix(kind, Z, kernel, panels.norms_of(Z))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from localsvm.errors import OptionError
-from localsvm.kernels import SUMS, Kernel
+from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.grids import LARGEST_COST, SIZE, check_values, default_widths, manhattan_widths
@@ -40,7 +40,7 @@ SINGLE_ROWS = 6_000  # for a single point, where folds and costs do not share th
 SINGLE_TOLERANCE = 1e-4
 SINGLE_COST = 1e4
 AUTO = "auto"
-OF_DISTANCE = {"euclidean": "gaussian", "manhattan": "manhattan"}
+OF_DISTANCE = {"euclidean": "gaussian", "manhattan": "manhattan", "laplacian": "laplacian"}
 LARGEST_DEFAULT_COST = 500.0  # 1 / (2 lambda n) at lambda = 0.001 / n
 
 
@@ -96,10 +96,10 @@ class KernelMethod(Method):
 
     @property
     def distances(self) -> tuple[str, ...]:
-        """Distance of the kernel; of `auto` both, unless gammas are given, which are of one; see `Method`."""
+        """Distance of the kernel; of `auto` several, unless gammas are given, which are of one; see `Method`."""
         if self.kernel == AUTO and not self.gamma:
-            return ("euclidean", "manhattan")
-        return ("manhattan" if self.kernel_of(1.0).base == SUMS else "euclidean",)
+            return tuple(OF_DISTANCE)[: 3 if self.value_losses else 2]  # of classes the Laplacian kernel is no better
+        return (self.kernel if self.kernel in OF_DISTANCE else "euclidean",)
 
     def measuring(self, distance: str) -> Self:
         """The method with a kernel of this distance, if the kernel is `auto`; see `Method`."""
@@ -205,9 +205,8 @@ class KernelMethod(Method):
         if self.kernel == "polynomial":
             return (1.0 / max(1, X.shape[1]),)
         kernel = self.kernel_of(1.0)
-        base = kernel.base
-        rule = manhattan_widths if base == SUMS else default_widths
-        widths = rule(rows, X.shape[1], radius(X, base), further=self.further[0])
+        rule = default_widths if kernel.kind == "gaussian" else manhattan_widths
+        widths = rule(rows, X.shape[1], radius(X, kernel.base), further=self.further[0])
         return tuple(w ** (-2 if kernel.kind == "gaussian" else -1) for w in widths)
 
     def is_double(self, cost: float) -> bool:

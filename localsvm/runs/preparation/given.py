@@ -49,7 +49,7 @@ class Given:
     def fix(self, config: TrainingConfig) -> TrainingConfig:
         """The options of a run that uses this metric; OptionError for a matrix, where the distance takes weights."""
         matrix = self.chain.metric is not None and self.chain.metric.mixes
-        if matrix and config.method.distance != "euclidean":
+        if matrix and config.method.distance == "manhattan":
             what = f"the metric of {self.path} mixes features, and the Manhattan distance has weights alone"
             raise OptionError(f"{opt.metric_file}: {what}; give one of {opt.metric('diag')}")
         method = config.method.measuring(self.measured.distance or config.method.distance)
