@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from dividing import divide
+from scipy.spatial.distance import cdist
 from selecting import observed_of
 
+from localsvm import LocalSVR
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.dealing import Mates
 from localsvm.errors import OptionError
@@ -238,6 +240,18 @@ def test_a_run_has_the_kernel_and_the_ranks_that_were_chosen() -> None:
         if chain.metric is not None:  # as large as the Euclidean geometry, whatever the strength
             size = np.mean if geometry.distance == "manhattan" else lambda w: np.sqrt((w**2).mean())
             assert size(chain.metric.values.astype(np.float64)) == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rough_values_have_the_laplacian_kernel(seed: int) -> None:
+    """Values whose covariance falls off as exp(-r) have no slope anywhere. Threads are of no influence."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((900, 2))
+    y = np.linalg.cholesky(np.exp(-cdist(X, X)) + 1e-6 * np.eye(len(X))) @ rng.standard_normal(len(X))
+    model, again = (LocalSVR(cost=[1.0, 10.0], repeats=1, n_jobs=jobs).fit(X[:700], y[:700]) for jobs in (1, 2))
+    assert model.summary_.metric["name"].startswith("laplacian") and model.model_ == again.model_
+    gaussian = LocalSVR(kernel="gaussian", cost=[1.0, 10.0], repeats=1).fit(X[:700], y[:700])
+    assert model.score(X[700:], y[700:]) > gaussian.score(X[700:], y[700:])
 
 
 # --- what limits it

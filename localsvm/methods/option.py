@@ -45,8 +45,8 @@ def kernel_option(*choices: str, later: bool = False) -> Any:
     """The option -t, of which a method has some of the values; the first one is the default."""
     text = (
         "The kernel. gaussian: exp(-gamma |x-y|^2); laplacian: exp(-gamma |x-y|); manhattan: exp(-gamma sum_j "
-        "|x_j-y_j|); polynomial: (gamma x.y + coef0)^degree; linear: x.y; auto: gaussian, or manhattan where "
-        f"{opt.metric('auto')} chooses it. svml has no gamma."
+        "|x_j-y_j|); polynomial: (gamma x.y + coef0)^degree; linear: x.y; auto: gaussian, or the one that "
+        f"{opt.metric('auto')} chooses. svml has no gamma."
     )
     return option(choices[0], "-t", "--kernel", help=text, choices=choices, later=later)
 
