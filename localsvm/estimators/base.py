@@ -207,7 +207,7 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
         levels = self.categorical_features is not None and not isinstance(self.categorical_features, str)
         if levels and hasattr(X, "indptr"):
             raise ParameterError("categorical_features: X is sparse, and its columns are numbers; give X.toarray()")
-        if is_frame(X) or (levels and not hasattr(X, "indptr")):
+        if is_frame(X) or levels:
             columns = frame_of(X)
             if not columns:
                 raise RowsError("X has 0 columns; give one or more")

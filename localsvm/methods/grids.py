@@ -104,14 +104,15 @@ def default_widths(
     return _lattice(average_rows, max(1, features), scale, size, GAUSSIAN_ENDS, further)
 
 
-def manhattan_widths(
+def exponential_widths(
     average_rows: float, features: int, radius: float, size: int = SIZE, further: int = 0
 ) -> tuple[float, ...]:
-    """Widths 1 / gamma of the Manhattan kernel, descending and geometric; parameters as of `default_widths`.
+    """Widths 1 / gamma of the kernels exp(-gamma r), Manhattan and Laplacian, descending and geometric.
 
-    They go from 20 (1 + 5/n)^d down to 0.1 n^(-1/d) times the radius, which is a Manhattan distance. With further ones
-    they go to 0.5 n^(-1/d), and on in these smaller steps. Leave-one-out errors on tables are smallest at widths from
-    a third of the median distance up to thirty times that, and a few rows far away make the radius much larger.
+    Parameters are as of `default_widths`; the radius is a distance r. Widths go from 20 (1 + 5/n)^d down to
+    0.1 n^(-1/d) times it. With further ones they go to 0.5 n^(-1/d), and on in these smaller steps. Leave-one-out
+    errors on tables are smallest at widths from a third of the median distance up to thirty times that, and a few rows
+    far away make the radius much larger.
     """
     ends = MANHATTAN_ENDS if further else MANHATTAN_ALL
     return _lattice(average_rows, max(1, features), radius, size, ends, further)

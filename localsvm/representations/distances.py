@@ -1,7 +1,8 @@
 """The distances that a metric can be learned for: what its map makes of rows, and how a loss changes with the map.
 
 The kernel of two rows x, x' mapped by L is exp(-|Lx - Lx'|^2) for the Euclidean distance, with weights or a matrix L,
-and exp(-sum_j L_j |x_j - x'_j|) for the Manhattan one, whose weights are from 0.
+and exp(-sum_j L_j |x_j - x'_j|) for the Manhattan one, whose weights are from 0. The Euclidean distance has a second
+kernel, the Laplacian one exp(-|Lx - Lx'|), and counts as another distance with it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Distance(ABC):
     cells : name of the partition that measures by it.
     begins : name of the distance whose metrics its learning begins with, if another one's.
     matrices : whether a metric may be a matrix.
-    scale : logarithm of the factor on those at which it begins.
+    scale : logarithm of the factor on these metrics at which it begins.
     """
 
     name: ClassVar[str]

@@ -35,7 +35,7 @@ SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric 
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
 MORE_FROM, MOST_TIMES = 12_000, 3.5  # rows: with more, there are more near steps, up to so many times as many
 FURTHER_TIMES = 2.0  # the same for a metric that near samples have taught already
-MATRICES = 3  # as large as the kernel of half a sample: that of all its rows with a half, and a factor
+MATRICES = 5  # as large as the kernel of half a sample: that of all its rows with a half, its distances, and a factor
 OUTPUT_BYTES = 48  # of an output of a row of half a sample: targets, values and derivatives
 MATRIX_ARRAYS = 12  # as large as a matrix that is learned, in float64: its means, gradients and steps
 METRIC_KEY = (1 << 32) - 2  # the random stream of metrics; those of cells begin with the cell's number
@@ -289,7 +289,7 @@ class LearningPlan:
         return learner.steps(course, steps // 2, self.rng(seed, -1, 1))
 
     def begun(self, learner: MetricLearner, course: Course, seed: int, fold: int) -> Course:
-        """The metric of a distance after half of the steps, from that of the distance that it begins with."""
+        """The metric of a distance after some steps, from the metric of the distance that it begins with."""
         if learner.has_cells:
             return self._near(learner, course, self.rng(seed, fold, 6), 1.0)
         return learner.steps(course, self.weight_steps // 2, self.rng(seed, fold, 6))

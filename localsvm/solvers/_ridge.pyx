@@ -218,7 +218,8 @@ cdef class HeldOut:
             lsvm_holdout_slopes(&LAPACK, &self.h, &by_value[0, 0])
         if rough:
             kernel /= twice
-            kernel.sum(axis=1, out=self._rows), kernel.sum(axis=0, out=self._columns)
+            kernel.sum(axis=1, out=self._rows)
+            kernel.sum(axis=0, out=self._columns)
         return kernel, self._rows, self._columns
 
 

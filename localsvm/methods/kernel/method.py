@@ -18,7 +18,7 @@ from localsvm.errors import OptionError
 from localsvm.kernels import Kernel
 from localsvm.methods.base import Fit, Fitted, Method, Predictor, Prepared, State, View
 from localsvm.methods.cell_size import CellSize
-from localsvm.methods.grids import LARGEST_COST, SIZE, check_values, default_widths, manhattan_widths
+from localsvm.methods.grids import LARGEST_COST, SIZE, check_values, default_widths, exponential_widths
 from localsvm.methods.option import cost_option, kernel_option, option, tolerance_option
 from localsvm.naming import opt
 from localsvm.store.pieces import Pieces
@@ -98,7 +98,8 @@ class KernelMethod(Method):
     def distances(self) -> tuple[str, ...]:
         """Distance of the kernel; of `auto` several, unless gammas are given, which are of one; see `Method`."""
         if self.kernel == AUTO and not self.gamma:
-            return tuple(OF_DISTANCE)[: 3 if self.value_losses else 2]  # of classes the Laplacian kernel is no better
+            rough = ("laplacian",) if self.value_losses else ()  # of classes it was no better
+            return ("euclidean", "manhattan", *rough)
         return (self.kernel if self.kernel in OF_DISTANCE else "euclidean",)
 
     def measuring(self, distance: str) -> Self:
@@ -205,7 +206,7 @@ class KernelMethod(Method):
         if self.kernel == "polynomial":
             return (1.0 / max(1, X.shape[1]),)
         kernel = self.kernel_of(1.0)
-        rule = default_widths if kernel.kind == "gaussian" else manhattan_widths
+        rule = default_widths if kernel.kind == "gaussian" else exponential_widths
         widths = rule(rows, X.shape[1], radius(X, kernel.base), further=self.further[0])
         return tuple(w ** (-2 if kernel.kind == "gaussian" else -1) for w in widths)
 

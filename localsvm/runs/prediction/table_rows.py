@@ -158,9 +158,8 @@ class TableRows:
         if names is None:
             values = [float(text) if NUMBER.fullmatch(text) else np.inf for text in column.names]
         else:
-            number = dict(
-                zip(map(str, names), self.labels.tolist(), strict=True)
-            )  # of Python, they may be truth values
+            texts = map(str, names)  # of a model fitted in Python they may be truth values
+            number = dict(zip(texts, self.labels.tolist(), strict=True))
             values = [number.get(text, np.inf) for text in column.names]
         return np.asarray([*values, np.nan])[column.codes]
 
