@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from localsvm.store.model import Model
 
 SHOWN = 10  # weights, unless all are asked for
+MEASURES = {
+    "euclidean": "Euclidean distance",
+    "manhattan": "Manhattan distance",
+    "laplacian": "Euclidean distance, Laplacian kernel",
+}
 
 
 def geometry_text(learned: Mapping[str, Any]) -> str:
@@ -57,8 +62,7 @@ def members_text(learned: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def _words(geometry: Geometry) -> str:
     strength = "" if geometry.strength == 1 else f" to the power {geometry.strength:g}"
     learned = {"diag": f"learned weights{strength}", "full": "learned matrix"}.get(geometry.form)
-    measure = {"laplacian": "Euclidean distance, Laplacian kernel"}.get(geometry.distance)
-    parts = [measure or f"{geometry.distance.capitalize()} distance", "rank view" if geometry.ranks else None, learned]
+    parts = [MEASURES[geometry.distance], "rank view" if geometry.ranks else None, learned]
     return ", ".join(part for part in parts if part)
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 FROM_DTYPE = "from_dtype"
 NUMBERS = "iuf"
-NUMBER_TYPES = (int, float, Decimal, np.number)  # of the objects in a column of numbers
+NUMBER_TYPES = (Real, Decimal)  # of the objects in a column of numbers
 
 
 @dataclass(frozen=True)
@@ -99,18 +100,14 @@ def _column(name: str, values: Any) -> Column:
         return Column(
             np.asarray([None if np.isnat(v) else str(v.astype("M8[us]")) for v in array], object), levels=True
         )
-    if kind.startswith(("int", "uint", "float")):  # nullable numbers of pandas
-        missing = np.asarray([value is None or value != value or str(value) == "<NA>" for value in array.tolist()])
-        return Column(np.where(missing, np.nan, np.where(missing, 0, array)).astype(np.float64), levels=False)
     objects = _objects(array)
     strange = next((value for value in objects if isinstance(value, list | dict | set | np.ndarray)), None)
     if strange is not None:
-        what = f"column {name!r} of X has values of the type {type(strange).__name__}"
-        raise RowsError(f"{what}, which are neither numbers nor text; leave it out")
-    numbers = [value for value in objects if value is not None]
-    if numbers and all(isinstance(value, NUMBER_TYPES) for value in numbers):
-        return Column(np.asarray([np.nan if value is None else float(value) for value in objects]), levels=False)
-    return Column(objects, levels=True)
+        raise _neither(name, type(strange).__name__)
+    known = [value for value in objects if value is not None]
+    nullable = kind.startswith(("int", "uint", "float"))  # of pandas
+    numbers = nullable or (len(known) > 0 and all(isinstance(value, NUMBER_TYPES) for value in known))
+    return Column(objects, levels=not numbers)
 
 
 def _array(name: str, values: Any) -> NDArray[Any]:
@@ -121,12 +118,18 @@ def _array(name: str, values: Any) -> NDArray[Any]:
         values = values.dt.replace_time_zone(None)
     try:
         array = np.asarray(values.to_numpy())
-    except Exception:  # of a library that need not be there
-        array = np.empty((0, 0))
+    except MemoryError:
+        raise
+    except Exception as error:  # of a library that need not be there
+        raise _neither(name, values.dtype) from error
     if array.ndim != 1:
-        what = f"column {name!r} of X has values of the type {values.dtype}"
-        raise RowsError(f"{what}, which are neither numbers nor text; leave it out")
+        raise _neither(name, values.dtype)
     return array
+
+
+def _neither(name: str, kind: Any) -> RowsError:
+    what = f"column {name!r} of X has values of the type {kind}"
+    return RowsError(f"{what}, which are neither numbers nor text; leave it out")
 
 
 def _objects(values: Any) -> NDArray[Any]:
@@ -242,7 +245,7 @@ def _table(columns: dict[str, Column], texts: set[str]) -> Table:
             continue
         try:
             numbers[name] = np.asarray([np.nan if v is None else v for v in column.values], np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             what = f"column {name!r} has values that are no numbers"
             raise RowsError(f"{what}; convert them, or name the column in categorical_features") from None
         if np.isinf(numbers[name]).any():

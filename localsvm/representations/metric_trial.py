@@ -198,8 +198,9 @@ class Trial:
             data, learning, max(1, min(self._plan.sample, len(learning) // SHARE)), self._threads.check
         )
         plan, seed = self._plan, self._seed
-        if _beginning(geometry) != geometry:
-            course = self._courses[_beginning(geometry), fold]
+        beginning = _beginning(geometry)
+        if beginning != geometry:
+            course = self._courses[beginning, fold]
             course = replace(course, scale=course.scale + data.distance.scale)
             self._courses[geometry, fold] = plan.begun(learner, course, seed, fold) if geometry.form else course
             return

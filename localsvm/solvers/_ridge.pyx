@@ -78,13 +78,13 @@ cdef class LeftOut:
     """
     cdef lsvm_ridge m
     cdef int most
-    cdef object kernel, kind
+    cdef object kernel, function
     cdef object _a, _inverse, _y
 
     def __init__(self, int most, int outputs, kind="gaussian"):
         if most < 1 or outputs < 1:
             raise ValueError("the rows and outputs must be positive")
-        size, self.kind, self.most = padded(most), Kernel(kind), most
+        size, self.function, self.most = padded(most), Kernel(kind), most
         self.m.n, self.m.outputs, self.m.ld = most, outputs, size
         self.kernel, self._inverse = (aligned((most, size), np.float32) for _ in range(2))
         self._a = np.zeros(most * outputs, np.float32)
@@ -106,7 +106,7 @@ cdef class LeftOut:
         self.m.n = Z.shape[0]
         self._y = np.ascontiguousarray(Y, np.float32)
         self.m.y, self.m.ridge = <const float *>address(self._y), ridge
-        fill(Z, self.m.n, self.kind, self.kernel)
+        fill(Z, self.m.n, self.function, self.kernel)
 
     def each(self) -> np.ndarray:
         """(n, outputs) float32 values of each row by all others.
@@ -152,7 +152,7 @@ cdef class HeldOut:
     ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slopes`.
     """
     cdef lsvm_holdout h
-    cdef object kernel, kind, arrays
+    cdef object kernel, function, arrays
     cdef object _values, _rows, _columns, _y
 
     def __init__(self, int n, int t, int outputs=1, kind="gaussian"):
@@ -160,7 +160,7 @@ cdef class HeldOut:
             raise ValueError("some rows must be held out, and others not")
         if outputs < 1:
             raise ValueError("the outputs must be positive")
-        size, self.kind = padded(t), Kernel(kind)
+        size, self.function = padded(t), Kernel(kind)
         self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
         self.kernel = aligned((n, size), np.float32)
         factor, scratch = (aligned((rows, size), np.float32) for rows in (t, LSVM_HOLDOUT_BLOCK))
@@ -192,7 +192,7 @@ cdef class HeldOut:
             raise ValueError("Z must have n rows, and Y the first t, with one column an output")
         self._y = np.ascontiguousarray(Y, np.float32)
         self.h.y, self.h.ridge = <const float *>address(self._y), ridge
-        fill(Z, self.h.t, self.kind, self.kernel)
+        fill(Z, self.h.t, self.function, self.kernel)
         with nogil:
             status = lsvm_holdout_values(&LAPACK, &self.h)
         end_call(status)
@@ -209,7 +209,7 @@ cdef class HeldOut:
         if by_value.shape[0] != self.h.n - self.h.t or by_value.shape[1] != self.h.outputs:
             raise ValueError("there must be a derivative for each value")
         kernel = self.kernel[:, : self.h.t]
-        rough = self.kind.kind == "laplacian"
+        rough = self.function.kind == "laplacian"
         if rough:  # exp(-r) changes with r^2 by itself over 2 r
             with np.errstate(divide="ignore"):
                 twice = np.log(kernel)
@@ -223,8 +223,8 @@ cdef class HeldOut:
         return kernel, self._rows, self._columns
 
 
-cdef fill(Z, int64_t t, kind, kernel):
+cdef fill(Z, int64_t t, function, kernel):
     """Write the kernel of rows Z with the first t of them."""
     Z = np.ascontiguousarray(Z, np.float32)
-    panels = Panels(Z[:t], kind.base)
-    panels.kernel_matrix(kind, Z, kernel, panels.norms_of(Z))
+    panels = Panels(Z[:t], function.base)
+    panels.kernel_matrix(function, Z, kernel, panels.norms_of(Z))

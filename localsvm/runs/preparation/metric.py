@@ -360,7 +360,7 @@ def _options(
     """
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
-    matrix_columns = MATRIX_COLUMNS if dense and distances != ("manhattan",) else 0
+    matrix_columns = MATRIX_COLUMNS if dense and any(DISTANCES[each].matrices for each in distances) else 0
     gaining = config.known_repeats is None and not few
     times = 1 if gaining and outputs > MEMBER_OUTPUTS else config.times
     return Options(distances, views, matrix_columns, times, gaining)
