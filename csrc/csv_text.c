@@ -260,6 +260,10 @@ INLINE int cut_field(const char *p, const char *end, char delimiter, struct fiel
         if (!q)
             return LSVM_CSV_OPEN_QUOTE;
         out->end = q - 1;
+        while (out->begin < out->end && is_blank(*out->begin))
+            out->begin++;
+        while (out->begin < out->end && is_blank(out->end[-1]))
+            out->end--;
         while (q < end && is_blank(*q) && *q != delimiter)
             q++;
         out->next = q;

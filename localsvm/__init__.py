@@ -14,6 +14,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import `load` or an estimator on demand, as the programs answer `--help` without scikit-learn."""
+    if name == "__all__":
+        return [*_estimators().names(), "load"]
     if name == "load" or name.endswith(("Classifier", "Regressor", "SVC", "SVR", "OneClass")):
         return getattr(_estimators(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,36 @@ from localsvm.estimators.classifier import LocalClassifier
 from localsvm.estimators.one_class import LocalDetector
 from localsvm.estimators.regressor import LocalRegressor
 
+__all__ = [
+    "ClusteredSVMClassifier",
+    "ClusteredSVMRegressor",
+    "GlobalSVMClassifier",
+    "GlobalSVMRegressor",
+    "KMeansSVMClassifier",
+    "KMeansSVMRegressor",
+    "KernelL3SVMClassifier",
+    "KernelSVMClassifier",
+    "L3SVMClassifier",
+    "L3SVMRegressor",
+    "LaSVMClassifier",
+    "LinearSVMClassifier",
+    "LinearSVMRegressor",
+    "LocalOneClass",
+    "LocalSVC",
+    "LocalSVR",
+    "LocallyLinearKernelsClassifier",
+    "LocallyLinearSVMClassifier",
+    "LocallyLinearSVMRegressor",
+    "ML3SVMClassifier",
+    "MixtureSVMClassifier",
+    "MixtureSVMRegressor",
+    "MultiTaskSVMClassifier",
+    "MultiTaskSVMRegressor",
+    "MultipleKernelSVMClassifier",
+    "NeighbourSVMClassifier",
+    "SVMLClassifier",
+    "load",
+]
 __version__: str
 
 def load(path: str | os.PathLike[str]) -> LocalEstimator: ...

@@ -319,8 +319,10 @@ def test_balanced_classes_and_random_states_are_those_of_scikit_learn() -> None:
 def test_the_package_has_load_and_the_classifiers() -> None:
     assert {"LocalSVC", "L3SVMClassifier", "LinearSVMClassifier", "load", "__version__"} <= set(dir(localsvm))
     assert localsvm.L3SVMClassifier is L3SVMClassifier
+    assert localsvm.__all__ == [*estimators.names(), "load"]
     for name in estimators.names():
         kind = getattr(localsvm, name)
+        assert ('"hinge"' in kind.__doc__) <= issubclass(kind, LocalClassifier), name
         for parameter in kind().get_params():
             assert f"\n{parameter} : " in kind.__doc__, (name, parameter)
         assert not re.search("--[a-z]", kind.__doc__), name

@@ -93,8 +93,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "cell_size": Parameter(
         None, "cell_size", "int or None",
-        "No cell has more training rows than this. None: for LocalSVC 10,000, with more rows 10^8 over their number, "
-        "but 4,000 at least; else 2,000.",
+        "No cell has more training rows than this. None: for LocalSVC and LocalSVR 10,000, with more rows 10^8 over "
+        "their number, but 4,000 at least; else 2,000.",
     ),
     "coarse_size": Parameter(
         None, "coarse_size", "int or None",
@@ -117,7 +117,7 @@ COMMON: dict[str, Parameter] = {
         'Metric of the scaled rows, learned before they are divided: "none" (Euclidean), "diag", a weight for each '
         'feature, "full", a matrix, "rank:R", one onto R dimensions, "auto", the distance, the view of the columns and '
         'the metric that predict rows best that were held out from the learning, or "nca", "itml", "lmnn", published '
-        'ones to compare with. None: "auto" for LocalSVC with a kernel of distances, else "none".',
+        'ones to compare with. None: "auto" for LocalSVC and LocalSVR with a kernel of distances, else "none".',
     ),
     "views": Parameter(
         "auto", "views", "str",
@@ -137,8 +137,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "select": Parameter(
         None, "select", "str or None",
-        '"vote": the models of the folds become the model. "refit": one model on all rows. None: what the method does '
-        "by default for this number of classes.",
+        '"vote": the models of the folds become the model. "refit": one model on all rows. None: "vote" for '
+        'LocalSVC with two classes and the hinge loss, else "refit".',
     ),
     "multiclass": Parameter(
         "ova", "multiclass", "str", 'More than two classes: "ova", one against all others, or "ava", all pairs.'
@@ -286,7 +286,7 @@ def about(method: type[Method], kind: Kind) -> str:
     lines = [" ".join(first.split()), "", f"What `lsvm-train -m {method.name}` trains.", "", "Parameters", "----------"]
     known = defaults(method, kind)
     for item in fields_of(method, kind):
-        shown = f"{item.name} : {_kind(item, known[item.name])}"
+        shown = f"{item.name} : {_kind(item, known[item.name], kind)}"
         lines += [shown, *_indented(in_python(item.metadata["help"], method))]
     for name, parameter in COMMON.items():
         if name in known:
@@ -312,9 +312,12 @@ model_ : bytes
 """
 
 
-def _kind(item: Field[Any], default: Any) -> str:
-    if item.metadata["choices"]:
-        return "{" + ", ".join(f'"{choice}"' for choice in item.metadata["choices"]) + f"}}, default={default!r}"
+def _kind(item: Field[Any], default: Any, kind: Kind) -> str:
+    choices = item.metadata["choices"]
+    if choices and item.name == "loss":
+        choices = [loss for loss in choices if (loss in LOSSES) == kind.of_values]
+    if choices:
+        return "{" + ", ".join(f'"{choice}"' for choice in choices) + f"}}, default={default!r}"
     if isinstance(item.default, tuple):
         shown = list(item.default) if item.default else None
         return f"float, list of float or None, default={shown}" if shown is None else f"float or list, default={shown}"

@@ -42,7 +42,8 @@ VALUES = "float | str | Sequence[float] | None"  # of a parameter from which cro
 
 def written() -> str:
     """Text of the stub."""
-    parts = [HEAD]
+    public = "".join(f'    "{name}",\n' for name in [*estimators.names(), "load"])
+    parts = [HEAD.replace("__version__", f"__all__ = [\n{public}]\n__version__")]
     for name in estimators.names():
         made = getattr(estimators, name)
         method: type[Method] = made.method

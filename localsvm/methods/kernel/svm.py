@@ -1,4 +1,4 @@
-"""Kernel SVM with the hinge loss: what each cell of a partition is given by default.
+"""Kernel SVM, of classes or of values: what each cell of a partition is given by default.
 
 The problem is that of localsvm/methods/kernel/method.py; its default grid is that of Thomann et al. 2017.
 """
