@@ -31,6 +31,11 @@ class Levels:
         names = (*self.names, "")
         return [names[code] for code in self.codes.tolist()]
 
+    def taken(self, rows: NDArray[np.bool_]) -> Levels:
+        """The rows where the mask (n,) is True, and the texts that these have."""
+        used, codes = np.unique(np.append(self.codes[rows], -1), return_inverse=True)
+        return Levels((codes[:-1] - 1).astype(np.int32), tuple(self.names[code] for code in used[1:].tolist()))
+
     def coded(self, names: Sequence[str]) -> Codes:
         """Numbers (n,) of the texts in other names; -1 where the value is missing, -2 where it is not among them.
 
@@ -61,9 +66,9 @@ class Table:
     levels: dict[str, Levels] = field(default_factory=dict)
 
     def taken(self, rows: NDArray[np.bool_]) -> Table:
-        """The rows where the mask (n,) is True; levels stay numbered as they are."""
+        """The rows where the mask (n,) is True, and the levels that these have."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
-        levels = {name: Levels(column.codes[rows], column.names) for name, column in self.levels.items()}
+        levels = {name: column.taken(rows) for name, column in self.levels.items()}
         return Table(self.names, int(np.count_nonzero(rows)), numbers, levels)
 
 

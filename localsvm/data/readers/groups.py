@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.readers.compression import Source, open_source
 from localsvm.data.readers.faults import LONGEST_LINE, long_line
-from localsvm.data.readers.weights import line_a_row
+from localsvm.data.readers.weights import Lines, check_lines
 from localsvm.errors import DataError
 
 BLOCK_BYTES = 1 << 20
@@ -28,15 +28,23 @@ def read_groups(path: str | os.PathLike[str], rows: int) -> NDArray[np.int64]:
 
     DataError : an empty line, with its number; too few or too many lines; one group alone.
     """
+    lines = group_lines(path)
+    check_lines(lines, rows)
+    return check_groups(lines.values, lines.name)
+
+
+def group_lines(path: str | os.PathLike[str]) -> Lines:
+    """The groups of a file, of rows whose number is not known yet. DataError for an empty line."""
     number: dict[bytes, int] = {}
-    groups = np.empty(rows, np.int64)
+
+    def numbers(source: Source) -> Iterator[int]:
+        for line, text in enumerate(_lines(source), 1):
+            if not (name := text.strip()):
+                raise DataError(f"{source.name}:{line}: the line is empty; write the name of the row's group")
+            yield number.setdefault(name, len(number))
+
     with open_source(path) as source:
-        for row, (place, text) in enumerate(line_a_row(_lines(source), rows, source.name)):
-            name = text.strip()
-            if not name:
-                raise DataError(f"{place}: the line is empty; write the name of the row's group")
-            groups[row] = number.setdefault(name, len(number))
-        return check_groups(groups, source.name)
+        return Lines(np.fromiter(numbers(source), np.int64), source.name)
 
 
 def _lines(source: Source) -> Iterator[bytes]:

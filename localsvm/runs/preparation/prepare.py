@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import REACH, Examples, dense_rows, out_of_reach, rows_of
 from localsvm.data.blocks.numbering import named
+from localsvm.data.readers.weights import left_out_text
 from localsvm.engines.base import (
     Answers,
     Block,
@@ -466,7 +467,7 @@ def scaled(chain: Chain, X: Examples) -> Examples:
 
 def tell_left_out(observer: Observer, kept: int, left_out: int) -> None:
     """Report rows that have the weight 0."""
-    observer.note(f"{left_out:,} of {kept + left_out:,} rows have the weight 0 and are left out")
+    observer.note(left_out_text(left_out, kept + left_out))
 
 
 def tell_copies(observer: Observer, repeated: int, rows: int) -> None:

@@ -16,11 +16,9 @@ from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.shift import Shift
 from localsvm.data.blocks.table import Table, together
 from localsvm.data.readers.delimited import NUMBER, TableForm, TableLayout, check_named, nearest
-from localsvm.data.readers.groups import check_groups, read_groups
 from localsvm.data.readers.origin import HEAD_ROWS, settle, shift_of
 from localsvm.data.readers.pieces import Counts
 from localsvm.data.readers.tables import TablePart, TableSource, format_of, open_table, parts_of
-from localsvm.data.readers.weights import read_weights
 from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError, OptionError
 from localsvm.features.encoding import Encoding
@@ -29,7 +27,8 @@ from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column, has_label
+from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column
+from localsvm.runs.preparation.table_rows import TableRows
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
@@ -111,7 +110,6 @@ class TrainingTable:
     labels, classes : (classes,) float64 ascending, and what they stand for; see `Dataset.classes`.
     shift : of the features; None for none.
     kept : description of the table that the model keeps: docs/model-format-groups.md.
-    weight, group : (n,) of the rows; None where they have none.
     """
 
     def __init__(
@@ -121,13 +119,10 @@ class TrainingTable:
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
         self._seed, self._blocks = seed, blocks
         self._survey = Survey(seed)
-        self._labels, self._groups = _Labels(), _Groups()
+        self._labels = _Labels()
         self._of_values, self._of_one_kind = of_values, of_one_kind
         self._held: list[Table] | None = None
-        self._unlabelled, self._kept_rows = 0, list[NDArray[np.bool_]]()
         self.shift: Shift | None = None
-        self.weight: NDArray[np.float64] | None = None
-        self.group: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
@@ -157,61 +152,59 @@ class TrainingTable:
         RunError : the rows do not fit into the memory.
         """
         self._held = [] if keep else None
-        if self._blocks:
-            self._survey = Survey(self._seed, self._counted_rows(jobs))
-        factors = self._pass(jobs, budget)
-        if self._options.group is not None:
-            self.group = check_groups(self._groups.all, f"{self.name}: column {self._options.group!r}")
-        self.weight = np.concatenate(factors) if factors else None
-        kept = np.concatenate(self._kept_rows)  # the files have a line for each row of the table
-        if weights is not None:
-            self.weight = read_weights(weights, len(kept))[kept]
-        if groups is not None:
-            self.group = read_groups(groups, len(kept))[kept]
+        with open_table(self.name, self._options.form, self._texts) as source:
+            label, options = self._label_of(source), self._options
+            features = self._features(source, label)
+            self._check_label(source, label)
+            self._rows = TableRows(self.name, label, options.weight, options.group, options.drops, weights, groups)
+            if self._blocks:
+                self._survey = Survey(self._seed, self._counted_rows(source.layout, label, jobs))
+            self._pass(source, label, features, jobs, budget)
+        self._settle(source.layout, label, features)
         return self
 
-    def _counted_rows(self, jobs: int) -> int:
-        """Number of the rows that have a label, by a pass that reads labels alone. DataError for stdin."""
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights (n,) of the rows, after `look`; None where they have none."""
+        return self._rows.weight
+
+    @property
+    def group(self) -> NDArray[np.int64] | None:
+        """Groups (n,) of the rows, after `look`; None where they have none."""
+        return self._rows.group
+
+    def _counted_rows(self, layout: TableLayout, label: str | None, jobs: int) -> int:
+        """Number of the rows that take part, by a pass that reads labels and weights alone. DataError for stdin."""
         if self.name == "-":
             raise DataError(f"stdin: {opt.folds('blocks')} reads a table twice; write it to a file first")
-        with open_table(self.name, self._options.form, self._texts) as source:
-            label = self._label_of(source)
-            column = counting_column(source.layout, label)
-            if column is None:
-                return 1  # the pass over all columns says that there is no feature
-            known = {column: source.layout.kinds[source.layout.names.index(column)]}
+        column = counting_column(layout, label)
+        if column is None:
+            return 1  # the pass over all columns says that there is no feature
+        read = {column, self._options.weight} - {None}
+        known = {name: kind for name, kind in zip(layout.names, layout.kinds, strict=True) if name in read}
         with open_table(self.name, self._options.form, known=known) as source:
-            return sum(int(np.count_nonzero(has_label(block, label))) for block in source.blocks(jobs)) or 1
+            return self._rows.count(source.blocks(jobs)) or 1
 
-    def _pass(self, jobs: int, budget: Budget) -> list[NDArray[np.float64]]:
-        """Survey all rows, and decide labels and encoding; the weights of the blocks, where there is such a column."""
-        options, held = self._options, 0
-        factors: list[NDArray[np.float64]] = []
-        with open_table(self.name, options.form, self._texts) as source:
-            label = self._label_column(source)
-            features = self._features(source, label)
-            for whole in source.blocks(jobs):
-                table = self._labelled(whole, label)
-                if self._held is not None:
-                    self._held.append(table)
-                    held += table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
-                    budget.check(f"{source.name}: its rows need", 2 * held)
-                group = None if options.group is None else self._groups.add(table, options.group, self.name, self.rows)
-                if options.weight is not None:
-                    factors.append(self._weights(table, options.weight))
-                values, codes = None, np.zeros(table.rows, np.int64)
-                if label is not None and self._of_values:
-                    values = table.numbers[label]
-                elif label is not None:
-                    codes = self._labels.add(table.levels[label]) * (not self._of_one_kind)
-                self._survey.add(table, features, codes, group, values)
-        self._settle(source.layout, label, features)
-        return factors
+    def _pass(self, source: TableSource, label: str | None, features: list[str], jobs: int, budget: Budget) -> None:
+        """Survey all rows that take part."""
+        held = 0
+        for whole in source.blocks(jobs):
+            table, group = self._rows.taken(whole)
+            if self._held is not None:
+                self._held.append(table)
+                held += table.rows * (8 * len(table.numbers) + 4 * len(table.levels))
+                budget.check(f"{source.name}: its rows need", 2 * held)
+            values, codes = None, np.zeros(table.rows, np.int64)
+            if label is not None and self._of_values:
+                values = table.numbers[label]
+            elif label is not None:
+                codes = self._labels.add(table.levels[label]) * (not self._of_one_kind)
+            self._survey.add(table, features, codes, group, values)
+        self._rows.settle(self._note)
 
     def _settle(self, layout: TableLayout, label: str | None, features: list[str]) -> None:
         """Decide labels and encoding, after the pass."""
         options, silent = self._options, dict[str, list[str]]()
-        self._check_labelled(label)
         self.labels, self.classes, codes = np.ones(int(label is None)), None, np.zeros(1, np.int64)
         if label is not None and not self._of_values:
             self.labels, self.classes = self._labels.settled(self.name, label)
@@ -292,13 +285,13 @@ class TrainingTable:
             first = last
 
     def _read(self, jobs: int) -> Iterator[Table]:
-        """The labelled rows; those in memory are let go."""
+        """The rows that take part; those in memory are let go."""
         if self._held is not None:
             while self._held:
                 yield self._held.pop(0)
             return
         with open_table(self.name, self._options.form, self._texts) as source:
-            yield from self._encoder.labelled(source.blocks(jobs))
+            yield from self._rows.again(source.blocks(jobs))
 
     def read(self, jobs: int = 1) -> Dataset:
         """All rows in memory, after `look`."""
@@ -329,12 +322,12 @@ class TrainingTable:
             raise DataError(f"{source.name}: which column has the labels? Give {opt.label('NAME')}{nearest('', names)}")
         return label
 
-    def _label_column(self, source: TableSource) -> str | None:
+    def _check_label(self, source: TableSource, label: str | None) -> None:
+        """Note what is taken for the labels. DataError where values to predict are no numbers."""
         names, asked = source.layout.names, self._options.label
-        label = self._label_of(source)
         if label is None:
             self._note(f"no column is called {', '.join(LABELS[:-1])} or {LABELS[-1]}: all may be features")
-            return None
+            return
         if self._of_values and source.layout.kinds[names.index(label)] != _csv.NUMBER:
             what = f"column {label!r} has text{_first_text(source, label)}, and values to predict are numbers"
             raise DataError(
@@ -345,7 +338,6 @@ class TrainingTable:
         also = [name for name in names if asked is None and source.layout.header and name.lower() in LABELS]
         if len(also) > 1:
             self._note(f"columns {', '.join(map(repr, also))} may all be labels; {label!r} is taken ({opt.label})")
-        return label
 
     def _features(self, source: TableSource, label: str | None) -> list[str]:
         """Columns that may be features, after checks of those that are named by the user."""
@@ -362,41 +354,6 @@ class TrainingTable:
             what = f"column {options.weight!r} has text, and weights are numbers"
             raise DataError(f"{source.name}: {what}; name another column")
         return [name for name in layout.wanted if name not in role_of]
-
-    def _labelled(self, table: Table, label: str | None) -> Table:
-        """The rows that have a label. DataError for the first row without, unless such rows are left out."""
-        labelled = has_label(table, label)
-        self._kept_rows.append(labelled)
-        self._unlabelled += int(np.count_nonzero(~labelled))
-        if not self._options.drops and not labelled.all():
-            first = self.rows + int(labelled.argmin()) + 1
-            what = f"row {first:,} has no label in {label!r}"
-            raise DataError(
-                f"{self.name}: {what}; if such rows are to be left out, give {opt.drop_unlabelled}; else name another "
-                f"column by {opt.label('NAME')}"
-            )
-        return table if labelled.all() else table.taken(labelled)
-
-    def _check_labelled(self, label: str | None) -> None:
-        if not self.rows:
-            raise DataError(f"{self.name}: no row has a label in {label!r}; name another column by {opt.label('NAME')}")
-        if self._unlabelled:
-            one = self._unlabelled == 1
-            self._note(
-                f"{self._unlabelled:,} row{'' if one else 's'} without a label {'is' if one else 'are'} left out"
-            )
-
-    def _weights(self, table: Table, name: str) -> NDArray[np.float64]:
-        factors = table.numbers[name]
-        if np.isnan(factors).any():
-            first = self.rows + int(np.isnan(factors).argmax()) + 1
-            raise DataError(f"{self.name}: row {first:,}{self._counted} has no weight in {name!r}; give it one")
-        return factors
-
-    @property
-    def _counted(self) -> str:
-        """Words on what row numbers count, where rows were left out."""
-        return " (of those with a label)" if self._unlabelled else ""
 
 
 class _Labels:
@@ -435,32 +392,6 @@ class _Labels:
         if len(large):
             what = f"the label {texts[large[0]]} in {name!r} has more digits than float64 holds"
             raise DataError(f"{path}: {what}; write labels as shorter numbers, or as text")
-
-
-class _Groups:
-    """Groups of the rows of a table, numbered as they come."""
-
-    def __init__(self) -> None:
-        self._place: dict[str, int] = {}
-        self._parts: list[NDArray[np.int64]] = []
-
-    def add(self, table: Table, name: str, path: str, first: int) -> NDArray[np.int64]:
-        """Numbers (n,) of the groups of a block, which begins with the row `first`."""
-        column, place = table.levels[name], self._place
-        if (column.codes < 0).any():
-            row = first + int((column.codes < 0).argmax()) + 1
-            raise DataError(f"{path}: row {row:,} has no group in {name!r}; give it one, of its own if need be")
-        used, first_rows = np.unique(column.codes, return_index=True)  # numbers follow the rows, in any format
-        numbers = np.zeros(len(column.names), np.int64)
-        for code in used[np.argsort(first_rows)].tolist():
-            numbers[code] = place.setdefault(column.names[code], len(place))
-        self._parts.append(numbers[column.codes])
-        return self._parts[-1]
-
-    @property
-    def all(self) -> NDArray[np.int64]:
-        """Groups of all rows."""
-        return np.concatenate(self._parts)
 
 
 def _headed(blocks: Iterator[Table]) -> Iterator[Table]:
