@@ -32,7 +32,6 @@ def frame(n: int = 200, seed: int = 0) -> tuple[Any, np.ndarray]:
             "city": [f"city {i}" for i in rng.integers(0, 15, n)],
             "member": rng.integers(0, 2, n).astype(bool),
             "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D"),
-            "constant": 1.0,
         }
     )
     return X, y
@@ -48,7 +47,7 @@ def test_frames_of_all_libraries_give_one_model() -> None:
     model = LocalSVC(**QUICK).fit(X, y)
     expected = model.decision_function(T)
     assert model.score(T, t) > 0.75 and model.classes_.tolist() == ["no", "yes"]
-    assert model.feature_names_in_.tolist() == list(X.columns) and model.n_features_in_ == 6
+    assert model.feature_names_in_.tolist() == list(X.columns) and model.n_features_in_ == 5
     assert "plan=basic" in model.get_feature_names_out() and "since: month" in model.get_feature_names_out()
     for name, other in others(X).items():
         again = LocalSVC(**QUICK).fit(other, y)
@@ -228,9 +227,14 @@ def test_objects_that_are_numbers_are_numbers() -> None:
 
 def test_columns_that_say_nothing_are_told() -> None:
     X, y = frame()
+    known = LocalSVC(**QUICK).fit(X, y)
     X["id"] = [f"row {i}" for i in range(len(X))]
-    with pytest.warns(UserWarning, match="columns of X are left out: 'id': a text of its own in each row, as an id"):
-        LocalSVC(**QUICK).fit(X, y)
+    X["constant"] = 1.0
+    why = "'id': a text of its own in each row, as an id has; 'constant': one value only"
+    with pytest.warns(UserWarning, match=f"columns of X are left out: {why}"):
+        model = LocalSVC(**QUICK).fit(X, y)
+    assert model.n_features_in_ == 7
+    np.testing.assert_array_equal(model.decision_function(X), known.decision_function(X))
 
 
 def test_truth_values_are_labels_of_tables(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def fitted_rows(
         left_out.append(f"{name!r}: {why}")
 
     labels = np.arange(int(codes.max(initial=0)) + 1)
-    encoding = survey.encoding(list(columns), labels, "auto", True, leave_out, every=True)
+    encoding = survey.encoding(list(columns), labels, "auto", True, leave_out)
     if not encoding.codings:
         raise RowsError("X has no column that is a feature: each has one value only, or a text of its own in each row")
     if left_out:

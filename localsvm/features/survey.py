@@ -304,8 +304,7 @@ class Survey:
         return max((each for each in ends if np.isfinite(each[1])), key=lambda each: abs(each[1]), default=("", 0.0))
 
     def encoding(
-        self, names: Sequence[str], labels: Codes, encode: str, dates: bool, leave_out: Callable[[str, str], None],
-        every: bool = False,
+        self, names: Sequence[str], labels: Codes, encode: str, dates: bool, leave_out: Callable[[str, str], None]
     ) -> Encoding:  # fmt: skip
         """The encoding of all columns that say something.
 
@@ -316,15 +315,11 @@ class Survey:
         encode : one of ENCODINGS.
         dates : whether columns of dates are told from other text.
         leave_out : called with a column that is left out, and the reason.
-        every : whether a column of numbers stays that has one value only.
         """
         codings: list[Coding] = []
         others: dict[str, Floats] = {}
         classes = int(labels.max(initial=0)) + 1
         for name in names:
-            if every and name in self._numbers:
-                codings.append(self._numbers[name].coding(name))
-                continue
             why, coding = self._coding(name, labels, classes, encode, dates, others)
             if coding is None:
                 leave_out(name, why)
