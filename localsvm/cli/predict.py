@@ -153,7 +153,8 @@ def predict(
     if not quiet:
         _print(said, confusion, classes)
     if as_json:
-        print_json("predict", {"test": test_file, "model": model_file, "output": output, **said.score.as_dict()})
+        files = {"test": test_file, "model": model_file, "output": output}
+        print_json("predict", files | ({"classes": classes} if classes else {}) | said.score.as_dict())
 
 
 def _lines(
@@ -253,7 +254,8 @@ def _report_of(
         scores = ValueReport(model.target, coverage)
         pictures = value_report.pictures(scores)
     elif probability:
-        scores, pictures = ProbabilityScores(model.file.labels), score_report.PICTURES
+        names = (model.file.config.get("classes") or {}).get("values")
+        scores, pictures = ProbabilityScores(model.file.labels, names), score_report.PICTURES
     else:
         without = model.detected is not None or model.target.novel_share is not None
         other = "give -b 1 as well" if coverage is None else "give -b 1 in place of --coverage"

@@ -51,11 +51,11 @@ def curves(scores: ProbabilityScores) -> list[tuple[str, Curves]]:
     Of two labels, this is the curve of the larger one. Of more, there is one for each label against the rest, up to
     SHOWN_CLASSES, and one for all labels together.
     """
-    labels = scores.labels.tolist()
-    if len(labels) == 2:
-        named: list[tuple[str, Any]] = [(label_text(labels[1]), scores.curves(1))]
+    names = [name if isinstance(name, str) else label_text(name) for name in scores.names]
+    if len(names) == 2:
+        named: list[tuple[str, Any]] = [(names[1], scores.curves(1))]
     else:
-        named = [(f"{label_text(label)} against the rest", scores.curves(k)) for k, label in enumerate(labels)]
+        named = [(f"{name} against the rest", scores.curves(k)) for k, name in enumerate(names)]
         named = [*named[:SHOWN_CLASSES], ("all together", scores.curves())]
     return [(name, curve) for name, curve in named if curve is not None]
 

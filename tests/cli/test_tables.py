@@ -197,6 +197,15 @@ def test_labels_that_the_model_does_not_know(folder: Path, tmp_path: Path) -> No
     assert json.loads(out)["confusion"][0]["true"] is None
 
 
+def test_reports_say_what_the_labels_stand_for(folder: Path, tmp_path: Path) -> None:
+    files = folder / "test.csv", folder / "train.model.h5", tmp_path / "out.csv"
+    told = json.loads(invoke("predict", "--json", "-b", 1, "--report", tmp_path / "report", *files).stdout)
+    names = told["classes"]["values"]
+    assert names == ["no", "yes"] and {entry["true"] for entry in told["confusion"]} == {0.0, 1.0}
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert [entry["label"] for entry in report["classes"]] == names
+
+
 def test_one_class_and_numbers_too_large_are_told_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\nno,2\nno,3\n")
     assert "t.csv: all 2 rows have the label no; training needs" in error("train", tmp_path / "t.csv", "-")

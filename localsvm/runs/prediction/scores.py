@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +46,11 @@ class ProbabilityScores:
     Parameters
     ----------
     labels : (classes,) float64, ascending, of the model.
+    names : what the labels stand for; None where they are numbers themselves.
     """
 
-    def __init__(self, labels: Floats) -> None:
-        self.labels, self.rows = labels, 0
+    def __init__(self, labels: Floats, names: Sequence[Any] | None = None) -> None:
+        self.labels, self.names, self.rows = labels, labels.tolist() if names is None else names, 0
         self._log_loss = self._squares = 0.0
         # by log odds: rows that are not of the class and those that are; by those of the most probable label: rows,
         # right ones and summed probability
@@ -131,11 +133,11 @@ class ProbabilityScores:
             "macro_average_precision": float(np.mean([c.average_precision for c in known])) if known else None,
             "classes": [
                 {
-                    "label": float(label),
+                    "label": name,
                     "roc_area": None if c is None else c.area,
                     "average_precision": None if c is None else c.average_precision,
                 }
-                for label, c in zip(self.labels, curves, strict=True)
+                for name, c in zip(self.names, curves, strict=True)
             ],
             "reliability": [dict(zip(("rows", "right", "probability"), b, strict=True)) for b in bins.tolist()],
         }
