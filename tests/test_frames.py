@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import FAST, invoke
 
-from localsvm import LocalSVC, load
+from localsvm import LocalSVC, LocalSVR, load
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -223,6 +223,20 @@ def test_objects_that_are_numbers_are_numbers() -> None:
     model, again = (LocalSVC(**QUICK).fit(X, y) for X in (plain, objects))
     assert again.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
     np.testing.assert_array_equal(again.decision_function(plain), model.decision_function(objects))
+
+
+def test_what_only_new_rows_lack_is_said() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = LocalSVC(**QUICK).fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="X contains NaN, and the rows that the model was fitted on did not"):
+        model.predict(np.where(X > 2.0, np.nan, X))
+
+
+def test_values_to_predict_may_be_objects_that_are_numbers() -> None:
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    given = {"metric": "none", "gamma": 1.0, "cost": 1.0}
+    plain, objects = (LocalSVR(**given).fit(X, X["a"].astype(kind)) for kind in (float, object))
+    np.testing.assert_array_equal(objects.predict(X), plain.predict(X))
 
 
 def test_columns_that_say_nothing_are_told() -> None:

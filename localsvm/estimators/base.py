@@ -8,7 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -212,6 +212,9 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
             if not columns:
                 raise RowsError("X has 0 columns; give one or more")
             y = column_or_1d(y, warn=True)
+            if self.kind.of_values and y.dtype.kind == "O":
+                with suppress(TypeError, ValueError):
+                    y = y.astype(np.float64)
             assert_all_finite(y, input_name="y")
             check_consistent_length(next(iter(columns.values())).values, y)
             if len(y) < 2:
@@ -271,7 +274,10 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = self._use(lambda model: model.table)
         if table is None:
-            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False, ensure_all_finite="allow-nan")
+            if np.isnan(getattr(X, "data", X) if hasattr(X, "indptr") else X).any():
+                what = "X contains NaN, and the rows that the model was fitted on did not"
+                raise RowsError(f"{what}; fill it, or fit on rows that have some")
         with named_in_python(self.method):
             if table is not None:
                 if hasattr(X, "indptr"):

@@ -85,7 +85,8 @@ def loss_option(*choices: str, unsaid: bool = False) -> Any:
 def quantile_option() -> Any:
     """The option --quantile, of the losses that have a level."""
     text = (
-        "Levels of the quantiles (or expectiles) to predict, between 0 and 1: one, several, as .05,.5,.95, or .1:.9:9."
+        "Levels of the quantiles (or expectiles) to predict, between 0 and 1: one, several, as .05,.5,.95, or .1:.9:9. "
+        "They are predicted in ascending order."
     )
     return option((), "--quantile", help=text, shown="0.5", unsaid=True)
 

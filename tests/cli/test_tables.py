@@ -197,6 +197,12 @@ def test_labels_that_the_model_does_not_know(folder: Path, tmp_path: Path) -> No
     assert json.loads(out)["confusion"][0]["true"] is None
 
 
+def test_libsvm_text_is_no_table(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.libsvm").write_text("1 1:0.5 2:3\n-1 1:2 2:4\n")
+    message = error("predict", tmp_path / "t.libsvm", folder / "train.model.h5", tmp_path / "out")
+    assert "t.libsvm: this is LIBSVM text, and the model was trained on a table" in message
+
+
 def test_reports_say_what_the_labels_stand_for(folder: Path, tmp_path: Path) -> None:
     files = folder / "test.csv", folder / "train.model.h5", tmp_path / "out.csv"
     told = json.loads(invoke("predict", "--json", "-b", 1, "--report", tmp_path / "report", *files).stdout)

@@ -133,12 +133,13 @@ def _by_content(path: str) -> str:
             lines = [line for line in source.read(FIRST_BYTES).split(b"\n") if line.strip()]
     except (OSError, LocalSVMError):  # who reads it says what is wrong
         return "libsvm"
-    if not lines or lines[0].lstrip().startswith(b"#") or _is_libsvm(lines[0]):
+    if not lines or lines[0].lstrip().startswith(b"#") or is_libsvm(lines[0]):
         return "libsvm"
     return "csv" if any(delimiter.encode() in lines[0] for delimiter in DELIMITERS) else "libsvm"
 
 
-def _is_libsvm(line: bytes) -> bool:
+def is_libsvm(line: bytes) -> bool:
+    """Whether a line looks like a row of LIBSVM text."""
     if SEVERAL_LABELS.match(line):  # the reader of LIBSVM text says what is wrong
         return True
     label = line.split(maxsplit=1)[0].decode(errors="replace")

@@ -14,7 +14,16 @@ from localsvm.data import _csv
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table
 from localsvm.data.readers.delimited import DELIMITERS, NUMBER, TableForm, check_named
-from localsvm.data.readers.tables import BINARY, TablePart, TableSource, by_suffix, format_of, open_table, parts_of
+from localsvm.data.readers.tables import (
+    BINARY,
+    TablePart,
+    TableSource,
+    by_suffix,
+    format_of,
+    is_libsvm,
+    open_table,
+    parts_of,
+)
 from localsvm.errors import DataError
 from localsvm.features.encoding import Encoding, Number, unknown
 from localsvm.store.pieces import Unsound
@@ -134,6 +143,9 @@ class TableRows:
                 raise DataError(
                     f"{reader.name}: {what}; without names in a header all have to be there, in their order"
                 )
+            if ":" in names[0] and is_libsvm(names[0].encode()):
+                what = "this is LIBSVM text, and the model was trained on a table, whose columns have names"
+                raise DataError(f"{reader.name}: {what}; give a table with such columns")
             check_named((coding.name for coding in encoding.codings), names, reader.name)
             yield reader
 
