@@ -19,7 +19,7 @@ from localsvm.runs.preparation.row_encoder import has_label
 Mask = NDArray[np.bool_]
 
 
-class TableRows:
+class KeptRows:
     """The rows that take part, found block by block.
 
     A row without a label, or of weight 0, is as one that is not in the file: encodings, folds and groups do not see it.
@@ -95,14 +95,11 @@ class TableRows:
             if lines is not None:
                 check_lines(lines, self._seen)
         name, group = self._name, self._columns[1]
-        if self._weightless and not any(kept.any() for kept in self._kept):
-            check_weights(
-                np.zeros(self._weightless), self._weightless, name if self._weights is None else self._weights.name
-            )
         if not any(kept.any() for kept in self._kept):
-            raise DataError(
-                f"{name}: no row has a label in {self._label!r}; name another column by {opt.label('NAME')}"
-            )
+            if self._weightless and self._weightless == self._seen:
+                check_weights(np.zeros(self._seen), self._seen, self._weights.name if self._weights else name)
+            what = f"no row has a label in {self._label!r}; name another column by {opt.label('NAME')}"
+            raise DataError(f"{name}: {what}")
         if self._unlabelled:
             one = self._unlabelled == 1
             note(f"{self._unlabelled:,} row{'' if one else 's'} without a label {'is' if one else 'are'} left out")
