@@ -153,8 +153,7 @@ def predict(
     if not quiet:
         _print(said, confusion, classes)
     if as_json:
-        files = {"test": test_file, "model": model_file, "output": output}
-        print_json("predict", files | ({"classes": classes} if classes else {}) | said.score.as_dict())
+        print_json("predict", _told(said, classes))
 
 
 def _lines(
@@ -174,6 +173,13 @@ def _lines(
         form = "\t" if is_tab(str(output)) else ","
         return partial(TableValueLines if of_values else TableLines, ids=ids, label=label, delimiter=form, **columns)
     return partial(ValueLines if of_values else PredictionLines, **columns)
+
+
+def _told(said: Collected, classes: Any) -> dict[str, Any]:
+    """Entries of --json. classes : what the labels stand for; None where they are numbers themselves."""
+    params = click.get_current_context().params
+    files = {"test": params["test_file"], "model": params["model_file"], "output": params["output"]}
+    return files | ({"classes": classes} if classes else {}) | said.score.as_dict()
 
 
 def _print(said: Collected, confusion: bool, classes: Any) -> None:
