@@ -9,16 +9,20 @@ __version__ = "0.1.0"
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_estimators().names(), "load"})
+    return sorted({*globals(), *_public()})
 
 
 def __getattr__(name: str) -> Any:
     """Import `load` or an estimator on demand, as the programs answer `--help` without scikit-learn."""
     if name == "__all__":
-        return [*_estimators().names(), "load"]
+        return _public()
     if name == "load" or name.endswith(("Classifier", "Regressor", "SVC", "SVR", "OneClass")):
         return getattr(_estimators(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _public() -> list[str]:
+    return [*_estimators().names(), "load"]
 
 
 def _estimators() -> Any:

@@ -9,6 +9,10 @@ from localsvm.estimators.classifier import LocalClassifier
 from localsvm.estimators.one_class import LocalDetector
 from localsvm.estimators.regressor import LocalRegressor
 
+__version__: str
+
+def load(path: str | os.PathLike[str]) -> LocalEstimator: ...
+
 __all__ = [
     "ClusteredSVMClassifier",
     "ClusteredSVMRegressor",
@@ -39,9 +43,6 @@ __all__ = [
     "SVMLClassifier",
     "load",
 ]
-__version__: str
-
-def load(path: str | os.PathLike[str]) -> LocalEstimator: ...
 
 class ClusteredSVMClassifier(LocalClassifier):
     def __init__(

@@ -11,6 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import localsvm
 import localsvm.estimators as estimators
 from localsvm.estimators.parameters import COMMON, defaults
 from localsvm.methods.base import Method
@@ -42,8 +43,8 @@ VALUES = "float | str | Sequence[float] | None"  # of a parameter from which cro
 
 def written() -> str:
     """Text of the stub."""
-    public = "".join(f'    "{name}",\n' for name in [*estimators.names(), "load"])
-    parts = [HEAD.replace("__version__", f"__all__ = [\n{public}]\n__version__")]
+    public = "".join(f'    "{name}",\n' for name in localsvm.__all__)
+    parts = [HEAD, f"__all__ = [\n{public}]\n"]
     for name in estimators.names():
         made = getattr(estimators, name)
         method: type[Method] = made.method

@@ -66,7 +66,9 @@ class Table:
     levels: dict[str, Levels] = field(default_factory=dict)
 
     def taken(self, rows: NDArray[np.bool_]) -> Table:
-        """The rows where the mask (n,) is True, and the levels that these have."""
+        """The rows where the mask (n,) is True, and the levels that these have; the table itself where that is all."""
+        if rows.all():
+            return self
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         levels = {name: column.taken(rows) for name, column in self.levels.items()}
         return Table(self.names, int(np.count_nonzero(rows)), numbers, levels)

@@ -19,7 +19,7 @@ from localsvm.errors import DataError
 from localsvm.naming import opt
 
 NUMBERS = "biuf"  # kinds of numpy types whose values are numbers, or True and False
-BLANKS = " \t"  # around a text, of which they are no part
+AROUND = " \t"  # blanks around a text, which are no part of it
 
 
 @dataclass(frozen=True)
@@ -124,4 +124,4 @@ def number_text(value: Any) -> str | None:
 
 
 def _text(value: Any) -> str:
-    return str(number_text(value)) if isinstance(value, bool | int | float) else str(value).strip(BLANKS)
+    return str(number_text(value)) if isinstance(value, bool | int | float) else str(value).strip(AROUND)

@@ -41,8 +41,7 @@ class RowEncoder:
     def labelled(self, tables: Iterable[Table]) -> Iterator[Table]:
         """The rows that have a label, of each block."""
         for table in tables:
-            labelled = has_label(table, self.label)
-            yield table if labelled.all() else table.taken(labelled)
+            yield table.taken(has_label(table, self.label))
 
     def features(self, table: Table, first: int, group: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Features (n, d) of labelled rows. first : the number of the first one. group : (n,) of the rows."""

@@ -27,8 +27,8 @@ from localsvm.features.survey import Survey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.kept_rows import KeptRows
 from localsvm.runs.preparation.row_encoder import RowEncoder, counting_column
+from localsvm.runs.preparation.used_rows import UsedRows
 
 LABELS = ("label", "target", "class", "y")  # names of a label column, in any case, the first that there is
 SHOWN = 5  # names in a note
@@ -156,7 +156,7 @@ class TrainingTable:
             label, options = self._label_of(source), self._options
             features = self._features(source, label)
             self._check_label(source, label)
-            self._rows = KeptRows(self.name, label, options.weight, options.group, options.drops, weights, groups)
+            self._rows = UsedRows(self.name, label, options.weight, options.group, options.drops, weights, groups)
             if self._blocks:
                 self._survey = Survey(self._seed, self._counted_rows(source.layout, label, jobs))
             self._pass(source, label, features, jobs, budget)

@@ -19,7 +19,7 @@ from localsvm.runs.preparation.row_encoder import has_label
 Mask = NDArray[np.bool_]
 
 
-class KeptRows:
+class UsedRows:
     """The rows that take part, found block by block.
 
     A row without a label, or of weight 0, is as one that is not in the file: encodings, folds and groups do not see it.
@@ -75,7 +75,7 @@ class KeptRows:
         self._unlabelled += int(np.count_nonzero(there & ~labelled))
         self._weightless += int(np.count_nonzero(~there))
         self._kept.append(kept)
-        return _only(whole, kept), self._group(whole, kept, first)
+        return whole.taken(kept), self._group(whole, kept, first)
 
     def again(self, blocks: Iterable[Table]) -> Iterator[Table]:
         """The rows that take part, when all blocks are read once more. DataError where the table has other rows now."""
@@ -85,7 +85,7 @@ class KeptRows:
             first += whole.rows
             if len(some) < whole.rows:
                 raise DataError(CHANGED.format(path=self._name))
-            yield _only(whole, some)
+            yield whole.taken(some)
         if first < len(kept):
             raise DataError(CHANGED.format(path=self._name))
 
@@ -95,8 +95,8 @@ class KeptRows:
             if lines is not None:
                 check_lines(lines, self._seen)
         name, group = self._name, self._columns[1]
-        if not any(kept.any() for kept in self._kept):
-            if self._weightless and self._weightless == self._seen:
+        if self._seen == self._unlabelled + self._weightless:
+            if self._weightless and not self._unlabelled:
                 check_weights(np.zeros(self._seen), self._seen, self._weights.name if self._weights else name)
             what = f"no row has a label in {self._label!r}; name another column by {opt.label('NAME')}"
             raise DataError(f"{name}: {what}")
@@ -133,18 +133,14 @@ class KeptRows:
             codes[: len(some)], names = some, range(int(some.max(initial=0)) + 1)
         else:
             return None
-        used, first_rows = np.unique(codes[kept], return_index=True)
+        used, first_rows, of = np.unique(codes[kept], return_index=True, return_inverse=True)
         numbers = np.zeros(len(used), np.int64)
         for i in np.argsort(first_rows).tolist():
             numbers[i] = self._place.setdefault(names[used[i]], len(self._place))
-        self._numbers.append(numbers[np.searchsorted(used, codes[kept])])
+        self._numbers.append(numbers[of])
         return self._numbers[-1]
 
     def _refuse(self, first: int, wrong: Mask, what: str) -> None:
         """Raise DataError for the first of such rows of a block, if there is one."""
         if wrong.any():
             raise DataError(f"{self._name}: row {first + int(wrong.argmax()) + 1:,} {what}")
-
-
-def _only(whole: Table, kept: Mask) -> Table:
-    return whole if kept.all() else whole.taken(kept)
