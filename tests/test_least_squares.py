@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from localsvm.solvers.least_squares import (
     MAX_PASSES,
     RENEWED,
     STALLED,
+    HeldOut,
     Landmarks,
     Solved,
     Systems,
@@ -58,9 +60,9 @@ class Problem:
         self.passes += 1
         return widened(vectors[:, : len(self.K)] @ self.K, vectors.shape[1])
 
-    def solve(self, tolerance: float, known: Sequence[tuple[np.ndarray, np.ndarray]] = ()) -> Solved:
+    def solve(self, tolerance: float, known: Sequence[tuple[np.ndarray, np.ndarray]] = (), **more: Any) -> Solved:
         n = len(self.K)
-        return solve(self.product, self.systems, Landmarks(self.K[places(n)], n, places(n)), tolerance, known)
+        return solve(self.product, self.systems, Landmarks(self.K[places(n)], n, places(n)), tolerance, known, **more)
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and values (m, n) of all systems."""
@@ -182,6 +184,25 @@ def test_a_system_without_rows_has_no_coefficients_and_disturbs_no_other() -> No
     np.testing.assert_allclose(solved.f[1:], alone.f, atol=1e-4)
     begun = given.solve(1e-6, [(solved.a, solved.f)])
     assert begun.converged.all() and not begun.a[0].any()
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
+def test_a_search_ends_where_held_out_values_no_longer_change(tolerance: float) -> None:
+    """Rough rows and small ridges leave next to no loss: then a share of it takes many passes that change nothing."""
+    given = problem(LANDMARKS + 120, ROUGH, ridges=[1e-4, 1e-3])
+    masks = given.systems.mask
+    out = [np.flatnonzero(mask == 0) for mask in masks]  # rows that follow each other, or none
+    rows = [slice(some[0], some[-1] + 1) if len(some) else slice(0) for some in out]
+    y = given.systems.y.max(axis=0) + given.systems.y.min(axis=0)  # each row is left out by one mask alone, as 0
+    held_out = HeldOut(rows, [y[some].astype(np.float64) for some in rows])
+    alone, ended = given.solve(tolerance), given.solve(tolerance, held_out=held_out)
+    folds = masks.min(axis=1) == 0
+    assert (ended.passes <= alone.passes).all() and ended.passes[folds].sum() < 0.8 * alone.passes[folds].sum()
+    np.testing.assert_array_equal(ended.passes[~folds], alone.passes[~folds])
+    exact = given.expected()[1]
+    for i in np.flatnonzero(folds):
+        left = np.square(exact[i, rows[i]] - y[rows[i]]).sum()
+        assert np.square(ended.f[i, rows[i]] - exact[i, rows[i]]).sum() <= tolerance * left
 
 
 def test_values_of_0_are_solved_by_0() -> None:

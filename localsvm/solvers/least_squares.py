@@ -44,6 +44,8 @@ JITTERS = 5  # times that it grows tenfold: then it is as large as all eigenvalu
 LOST = 1e6  # times the least residual: a search that comes so far from it does not come back
 STALLED = 200  # passes without a smaller residual, after which rounding stands in the way
 RENEWED = 50  # passes, after which residuals are computed anew and directions begin anew
+LOOKS = 4  # passes between looks at held-out values
+SETTLED = 0.02  # of the tolerance: changes of held-out values, as a share of their residuals, that are none; squared
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,32 @@ class Systems:
     def at(self, some: NDArray[np.intp]) -> Systems:
         """Some of the systems."""
         return Systems(self.y[some], self.ridge[some], self.mask[some], self.group[some])
+
+
+class HeldOut:
+    """Values of the rows that systems hold out, of solutions that these values alone are compared by.
+
+    A small ridge leaves next to no loss, and a share of that takes many passes which change no held-out value. So a
+    system is done, too, when LOOKS passes have changed these by less than a share of their residuals, both squared.
+
+    Parameters
+    ----------
+    rows : of each system, the rows that it holds out.
+    y : of each system, what these rows have instead of the values.
+    """
+
+    def __init__(self, rows: Sequence[slice], y: Sequence[Floats]) -> None:
+        self._rows, self._y, self._before = rows, y, [np.full(len(each), np.inf) for each in y]
+
+    def settled(self, f: Singles, some: NDArray[np.intp], share: float) -> NDArray[np.bool_]:
+        """Which of some systems (k,) are done, by their products (k, n or more) with the kernel."""
+        out = np.zeros(len(some), np.bool_)
+        for place, i in enumerate(some.tolist()):
+            values = f[place, self._rows[i]].astype(np.float64)
+            change, left = values - self._before[i], values - self._y[i]
+            out[place] = len(values) and change @ change <= share * (left @ left)
+            self._before[i] = values
+        return out
 
 
 @dataclass(frozen=True)
@@ -166,6 +194,7 @@ def _triangle(K: Floats, jitter: float, more: int = JITTERS) -> Floats:
 def solve(
     product: Product, systems: Systems, landmarks: Landmarks, tolerance: float,
     known: Sequence[tuple[Singles, Singles]] = (), most: int = MAX_PASSES, enough: Floats | None = None,
+    held_out: HeldOut | None = None,
 ) -> Solved:  # fmt: skip
     """Solve all systems.
 
@@ -178,12 +207,16 @@ def solve(
         where the search begins.
     most : passes after which the best solution so far is taken.
     enough : (m,) if given, the gaps themselves at which systems are done, and `tolerance` does not count.
+    held_out : if given, systems are also done when these values no longer change.
     """
     out, some, least = Solved.none(systems), np.arange(len(systems.y)), _Least.of(len(systems.y))
     a, f = _begun(systems, known)
     search = Passes(systems.y, systems.ridge, systems.mask, a, f, landmarks.factor, landmarks.triangles(systems))
     for passes in range(most + 1):
-        left = _left(out, some, search, least, tolerance * search.loss if enough is None else enough[some])
+        gap = tolerance * search.loss if enough is None else enough[some]
+        if held_out is not None and passes % LOOKS == 0:
+            gap = np.where(held_out.settled(search.f, some, SETTLED * tolerance), np.inf, gap)
+        left = _left(out, some, search, least, gap)
         out.passes[some] = passes
         if len(left) < len(some):
             some, least = some[left], least.at(left)

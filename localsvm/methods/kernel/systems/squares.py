@@ -19,7 +19,7 @@ from localsvm.methods.kernel.systems.paths import zero_padded
 from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import KernelDual
-from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, Landmarks, Solved, Systems
+from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, HeldOut, Landmarks, Solved, Systems
 
 Singles = NDArray[np.float32]
 Pair = tuple[Singles, Singles]  # coefficients, and their products with the kernel
@@ -48,7 +48,10 @@ class SquaresSystem(ValueSystem):
         """The solutions along the costs."""
         count, begun = len(jobs[0].costs), [start for start in starts if start is not None]
         known = self._known(begun, count) if len(begun) == len(starts) else []
-        solved = self._search(self._systems(jobs), roughness * self.tolerance, known, SCORING_PASSES)
+        solved = least_squares.solve(
+            self._product, self._systems(jobs), self._landmarks, roughness * self.tolerance, known, SCORING_PASSES,
+            held_out=self._held_out(jobs, count),
+        )  # fmt: skip
         paths = []
         for i, (job, start) in enumerate(zip(jobs, starts, strict=True)):
             path, before = [], () if start is None else start.known
@@ -64,7 +67,7 @@ class SquaresSystem(ValueSystem):
         """Models solved on to the tolerance."""
         systems, begun = self._systems(jobs), [start for start in starts if start is not None]
         known = [self._with_products(np.asarray(begun))] if len(begun) == len(starts) else []
-        search = self._search(systems, self.tolerance, known, MAX_PASSES)
+        search = least_squares.solve(self._product, systems, self._landmarks, self.tolerance, known, MAX_PASSES)
         solved, coefficients, products = self._certified(systems, search, self.tolerance)
         models = []
         for i, job in enumerate(jobs):
@@ -88,8 +91,14 @@ class SquaresSystem(ValueSystem):
         )
         return Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
 
-    def _search(self, systems: Systems, tolerance: float, known: Sequence[Pair], most: int) -> Solved:
-        return least_squares.solve(self._product, systems, self._landmarks, tolerance, known, most)
+    def _held_out(self, jobs: Sequence[Job], count: int) -> HeldOut:
+        """The rows that the systems of jobs hold out, of so many costs each."""
+        rows, y = [], []
+        for job in jobs:
+            held = self.cell.held_out(job.fold)
+            rows += [held] * count
+            y += [self.cell.Y[held, job.problem] - self._rows(job).line[held]] * count
+        return HeldOut(rows, y)
 
     def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats, Floats]:
         """Solutions that meet the tolerance, or do not, in float64; their coefficients, and products with the kernel.
