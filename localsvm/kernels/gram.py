@@ -16,6 +16,10 @@ from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.scratch import Scratch
 from localsvm.naming import opt
 
+# Columns of dense rows up to which distances are computed anew for each kernel: that takes 40 ms more for 6 600 rows of
+# 20 columns, and memory for them that nothing has touched before half a second.
+NARROW = 64
+
 
 def columns_of(X: Examples, columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
     """Rows as a dense C-order array (n, columns); of a dense X all columns, of a sparse X the given ones."""
@@ -36,7 +40,7 @@ def centre_of(X: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class Gram:
-    """Kernel matrices of n rows. Distances or products are computed once and serve several kernels.
+    """Kernel matrices of n rows. Distances or products of wide rows are computed once and serve several kernels.
 
     Matrices are in the caller's scratch memory: the next one, of this object or another, overwrites the last.
 
@@ -45,8 +49,8 @@ class Gram:
     X : Examples, (n, d)
     scratch : Scratch
     several : bool
-        Whether several kernels will be used. For a single one no distances are stored, which saves half of the memory
-        and half of the time.
+        Whether several kernels will be used. For a single one no distances are stored, nor for NARROW rows, which saves
+        half of the memory and of the time.
 
     Attributes
     ----------
@@ -61,7 +65,8 @@ class Gram:
         if self._sparse is None:
             self._raw = columns_of(X, active_columns(X))
             self._rows = self._raw - centre_of(self._raw)
-        self._several, self._scratch = several, scratch
+        self._scratch = scratch
+        self._stores = several and (self._sparse is not None or self._raw.shape[1] > NARROW)
         self._base: dict[tuple[str, bool], NDArray[Any]] = {}
 
     def matrix(self, kernel: Kernel, double: bool = False) -> NDArray[Any]:
@@ -72,7 +77,7 @@ class Gram:
         out = self._scratch.array("kernel", (self.size, self.size), np.float64 if double else np.float32)
         if double:
             transform_double(kernel, self._base_of(kernel.base, True), out)
-        elif self._several:
+        elif self._stores:
             transform(kernel, self._base_of(kernel.base, False), out)
         else:
             self._fill(out, kernel.base, kernel)
