@@ -21,10 +21,12 @@ SHARE = 6  # half a sample has one in so many of a candidate's learning rows: sa
 FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
-FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: weights beyond have no matrix
+FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
 SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-GAIN, CLEARLY = 0.03, -2.0  # share of the loss by which a second member has to lower it, and z of that
+# Share of the loss by which a second member has to lower it: of classes, and of values, where it lowered the error by
+# a third of that in the end; and z of it.
+GAIN, GAIN_OF_VALUES, CLEARLY = 0.03, 0.06, -2.0
 
 
 class Trial:
@@ -102,15 +104,19 @@ class Trial:
     def further(self, first: Geometry, learned: Sequence[Geometry], distances: Iterable[str]) -> list[Geometry]:
         """Geometries of distances whose learning begins with another one's, judged by the first fold.
 
-        Each has the first geometry with its distance in place of the other, and so the best of those learned.
+        Each has the best geometry of those learned with its distance in place of the other, and weaker ones of it; and
+        the first geometry in the same way. What has no hope is not judged.
         """
         found = []
         for name in distances:
             begins = DISTANCES[name].begins
             best = self.best(each for each in learned if each.distance == begins)._replace(distance=name)
-            found += [first._replace(distance=name), best, *weaker(best)]
-        self.add(found, FIRST)
-        return found
+            self.add([best], FIRST)
+            weak = [] if self._is_far(best) else weaker(best)
+            plain = [] if self._is_far(first) else [first._replace(distance=name)]
+            self.add(plain, FIRST)
+            found += [best, *self.weakened([best], weak), *plain]
+        return list(dict.fromkeys(found))
 
     def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
         """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
@@ -134,7 +140,7 @@ class Trial:
                 less, wrong = paired(both, share, same)
                 if less <= CLEARLY and wrong < WORSE:
                     gains[each] = float(both[0] @ share)
-        enough = -GAIN * float(of_best[0] @ share)
+        enough = -(GAIN_OF_VALUES if self._of_values else GAIN) * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
@@ -156,11 +162,11 @@ class Trial:
         best = self.best(candidates)
         return [each for each in candidates if self._above(each, best) < HOPEFUL]
 
-    def _is_far(self, weights: Geometry) -> bool:
-        """Whether weights are so much worse than the best of those judged that their matrix has no hope."""
+    def _is_far(self, geometry: Geometry) -> bool:
+        """Whether a geometry is so much worse than the best of those judged that what is made of it has no hope."""
         best, (times, above) = self.best(self._results), FAR
-        worse = self._mean(weights)[0] > times * self._mean(best)[0]
-        return bool(worse and self._above(weights, best) > above)
+        worse = self._mean(geometry)[0] > times * self._mean(best)[0]
+        return bool(worse and self._above(geometry, best) > above)
 
     def _above(self, candidate: Geometry, best: Geometry) -> float:
         """By how many standard errors a candidate's loss is above that of another, which the same folds judged."""
