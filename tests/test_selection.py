@@ -11,7 +11,7 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
-from localsvm.selection.search import STRIDE, Begin, Search
+from localsvm.selection.search import STRIDE, Begin, Search, beside
 
 
 @given(
@@ -237,7 +237,10 @@ def test_an_adaptive_search_finds_the_bottom_of_a_bowl(g: int, c: int) -> None:
     assert np.isnan(known).any()
 
 
-@given(st.integers(0, 9), st.integers(0, 9), st.builds(Begin, st.integers(0, 9), st.integers(0, 9)))
+begins = st.builds(lambda g, c: Begin(g, c), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.integers(0, 9), st.integers(0, 9), begins)
 def test_a_search_that_is_told_where_to_begin_finds_it_too(g: int, c: int, begin: Begin) -> None:
     known, rounds = searched(bowl(g, c), begin)
     assert rounds[0] == (begin.setting,)
@@ -252,11 +255,41 @@ def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone(short
     assert np.argwhere(~np.isnan(known)).tolist() == places
 
 
-@given(st.integers(0, 9), st.integers(0, 9), st.builds(Begin, st.integers(0, 9), st.integers(0, 9)))
+@given(st.integers(0, 9), st.integers(0, 9), begins)
 def test_a_short_search_finds_the_bottom_of_a_bowl_by_fewer_points(g: int, c: int, begin: Begin) -> None:
     known, _ = searched(bowl(g, c), begin, short=True)
     assert np.nanmin(known) == bowl(g, c).min()
     assert np.isfinite(known).sum() <= np.isfinite(searched(bowl(g, c), begin)[0]).sum()
+
+
+@pytest.mark.parametrize(
+    ("around", "rounds"),
+    [
+        ((0.004, 0.001), [(4,)]),
+        ((np.nan, 0.001), [(4,)]),
+        ((0.02, 0.02), [(4,), (5,)]),
+        ((0.001, 0.02), [(4,), (5,), (3,)]),
+        ((0.001, 0.2), [(4,), (3,)]),
+        ((0.2, 0.2), [(4,)]),
+        ((np.nan, np.nan), [(4,), (5,), (3,)]),
+    ],
+)
+def test_a_short_search_leaves_neighbours_without_hope(
+    around: tuple[float, float], rounds: list[tuple[int, ...]]
+) -> None:
+    """What a part says of them: both as good as its best, or one much worse."""
+    assert searched(bowl(4, 6), Begin(4, 5, beside=around), short=True)[1] == rounds
+
+
+def test_a_short_search_goes_on_upwards_from_a_neighbour() -> None:
+    assert searched(bowl(6, 6), Begin(4, 5, beside=(0.2, 0.02)), short=True)[1] == [(4,), (5,), (6,), (7,)]
+
+
+def test_how_much_worse_the_settings_beside_one_are() -> None:
+    loss = np.asarray([[np.nan, 3.0, 4.0], [2.0, np.nan, 5.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_allclose(beside(loss, 1), (0.5, np.nan))
+    np.testing.assert_allclose(beside(loss, 0), (np.nan, -1 / 3))
+    assert np.isnan(beside(0.0 * loss, 1)).all()
 
 
 def test_a_short_search_looks_down_only_where_up_is_not_better() -> None:

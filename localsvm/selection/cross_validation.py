@@ -24,7 +24,7 @@ from localsvm.methods.base import ALL, WHOLE, Fit, Fitted, Method, Prepared, Pur
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.grids import Grid
 from localsvm.naming import opt
-from localsvm.selection.search import Begin, Search
+from localsvm.selection.search import Begin, Search, beside
 from localsvm.selection.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -281,6 +281,10 @@ class CellSelection:
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         found = part.search(part.guided(search, further=True).whole)
         begins = [Begin(pick.best.setting, pick.best.cost, pick.best.loss) for pick in found.chosen]
+        if self.cell.target.score_of_values is not None:  # so few errors of classes say nothing of other settings
+            begins = [
+                begin._replace(beside=beside(found.of_choice(k), begin.setting)) for k, begin in enumerate(begins)
+            ]
         parts = tuple(replace(search, begin=begin, short=True) for begin in begins)
         return parts[0] if len(parts) == 1 else replace(search, parts=parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,17 +16,30 @@ STRIDE = 3  # of the first settings of an adaptive search
 FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
 PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
 GUIDED_STRETCH, GUIDED_PATIENCE = 3, 1  # the same where the search was told where to begin
+FLAT = 0.005  # share by which a part's losses beside its best one are larger: up to it, no neighbour is much better
+FARTHEST = (0.005, 0.04)  # the same share, below and above: beyond, no neighbour was the better one for all rows
 
 
 class Begin(NamedTuple):
     """Where a search begins: indices of a setting and of a cost.
 
     loss : held-out loss of the best point of the part of the rows that says so.
+    beside : by what share of it the losses of that part are larger at the setting below, and above; nan where that is
+        not known, or says nothing.
     """
 
     setting: int
     cost: int
     loss: float = np.nan
+    beside: tuple[float, float] = (np.nan, np.nan)
+
+    def with_hope(self, settings: Sequence[int]) -> tuple[int, ...]:
+        """Those of some settings that may be much better than this one for all rows."""
+        if np.fmax(*self.beside) < FLAT:
+            return ()
+        sides = zip((self.setting - 1, self.setting + 1), self.beside, FARTHEST, strict=True)
+        without = {side for side, share, farthest in sides if share > farthest}
+        return tuple(g for g in settings if g not in without)
 
 
 class Best(NamedTuple):
@@ -45,8 +59,9 @@ class Search:
     the slowest. With `begin` it scores this setting first, then neighbours of the best one, and of each setting three
     costs from that of `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse
     than the best. If it is `short` the neighbour below is scored only where the one above is not better, as few rows,
-    which say where to begin, want smaller gammas than all. A neighbour has the best cost so far and the one below
-    scored first, and is left if both are worse than the best point. What is scored depends on held-out values alone.
+    which say where to begin, want smaller gammas than all; and neither where these rows say that it has no hope. A
+    neighbour has the best cost so far and the one below scored first, and is left if both are worse than the best
+    point. What is scored depends on held-out values alone.
 
     Attributes
     ----------
@@ -98,7 +113,9 @@ class Search:
         if self.begin is None or best is None:
             best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
-        return found[-1:] if self.short else found
+        if self.short and self.begin is not None:
+            return (self.begin.with_hope(found) if best == self.begin.setting else found)[-1:]
+        return found
 
     def after(self, loss: NDArray[np.float64]) -> Search:
         """The search after rounds that have scored these points (settings, costs), nan where unscored."""
@@ -167,6 +184,17 @@ class Search:
         if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
             return range(last + 1, last + 2)
         return smaller
+
+
+def beside(loss: NDArray[np.float64], setting: int) -> tuple[float, float]:
+    """By what share the least losses of the settings below and above one, of losses (settings, costs), are above its.
+
+    nan for one that was not scored, or is none.
+    """
+    least = np.fmin.reduce(loss, axis=1, initial=np.nan)
+    around = np.concatenate([[np.nan], least, [np.nan]])[[setting, setting + 2]]
+    below, above = (around / least[setting] - 1.0).tolist() if least[setting] > 0.0 else (np.nan, np.nan)
+    return below, above
 
 
 def _lowest(loss: NDArray[np.float64]) -> tuple[int, int]:
