@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 EVERY := whole or not whole
 STRICT := -std=gnu99 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror
 
-.PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize bounds count-instructions check-instructions
+.PHONY: help demo demo-spark spark build test test-all accidents pytest lint check-c sanitize count-instructions check-instructions
 .PHONY: fuzz sdist wheel test-pythons test-lowest
 .PHONY: reproduce-vp reproduce-l3 reproduce-svml reproduce-mtl reproduce-mllkm reproduce-tabular reproduce-tables reproduce-values reproduce-coverage reproduce-detection reproduce-held-out reproduce-novelties peers bench bench-quick bench-linear bench-probabilities bench-values clean
 
@@ -109,17 +109,14 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-f
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
 C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_smo_terms.py tests/test_linear.py tests/test_linear_losses.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_least_squares.py tests/test_mtl.py tests/test_lasvm.py tests/test_average_gradient.py tests/test_local_maps.py tests/test_delimited.py
-BOUNDS := build/bounds
+CHECKED := LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib $(PYTEST) \
+    -p no:cacheprovider
 
-sanitize: build bounds ## the tests of the C code under the sanitizers, and of Cython with every index checked
-	CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
+sanitize: build ## the tests of the C code under the sanitizers, with every index of Cython checked
+	LOCALSVM_BOUNDSCHECK=1 CFLAGS="$(SANITIZERS)" LDFLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build \
 	    --build-base $(SANITIZED)/temporary --build-lib $(SANITIZED)/lib
-	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib \
-	    $(PYTEST) -m '$(EVERY)' -p no:cacheprovider -k 'not private_memory and not $(OTHER_PARTS)' $(C_TESTS)
-
-bounds: build ## the fast ones of the same tests on a build of Cython that checks every index
-	LOCALSVM_BOUNDSCHECK=1 $(BIN)/python setup.py --quiet build --build-base $(BOUNDS)/temporary --build-lib $(BOUNDS)/lib
-	PYTHONSAFEPATH=1 PYTHONPATH=$(BOUNDS)/lib $(PYTEST) -p no:cacheprovider $(C_TESTS) tests/test_edges.py
+	$(CHECKED) -m '$(EVERY)' -k 'not private_memory and not $(OTHER_PARTS)' $(C_TESTS)
+	$(CHECKED) tests/test_edges.py
 
 # Inputs follow from SEED; how many there are, from SECONDS. What was found lies in build/fuzz.
 SECONDS := 30

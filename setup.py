@@ -53,7 +53,7 @@ setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [extension(*item) for item in EXTENSIONS.items() if Path(item[0].replace(".", "/") + ".pyx").exists()],
-        build_dir="build/bounds/cython" if CHECKED else None,
+        build_dir="build/sanitize/cython" if CHECKED else None,
         compiler_directives={
             "language_level": 3,
             "boundscheck": CHECKED,

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import command, error, invoke, usage_error
+import test_value_engines as value_engines
+from command_line import PLAIN, command, error, invoke, usage_error
 from test_distributed import COARSE, manifest, plain, train_text
 from test_engines import many_classes, wide
 
@@ -413,6 +414,30 @@ def test_predictions_are_those_of_one_process(
     assert lines_of(tmp_path / "parts") == (tmp_path / "one").read_text()
     assert "rows to predict:701:" in error(*on_spark, broken(rows), model, tmp_path / "five")
     assert not (tmp_path / "five").exists()
+
+
+@pytest.mark.whole
+def test_values_are_learned_and_predicted_as_in_one_process(
+    cluster: SparkApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a text with levels, and of a table with many levels of a category and intervals."""
+    value_engines.plain(tmp_path / "rows", 400)
+    value_engines.table(tmp_path / "train.csv", 400, 0)
+    value_engines.table(tmp_path / "test.csv", 200, 1)
+    monkeypatch.setattr(engine, "SparkApplication", lambda master: nullcontext(cluster))
+    spark = ("--backend", "spark", "--master", "local-cluster[2,1,1024]")
+    cells = (*value_engines.FEW[:-2], "-P", "voronoi", "-c", 60, "--coarse-size", 150, "-q")
+    text = ("train", *value_engines.LOSSES["levels"], *cells, *PLAIN)
+    of_table = ("train", *value_engines.LOSSES["squares"], *cells, "--metric", "diag", *value_engines.TABLE)
+    asked = ("predict", "-q", "--coverage", ".9", tmp_path / "test.csv")
+    for name, how in (("one", ()), ("two", spark)):
+        invoke(*text, *how, tmp_path / "rows", tmp_path / f"{name}.text.h5")
+        invoke(*of_table, *how, tmp_path / "train.csv", tmp_path / f"{name}.table.h5")
+        invoke(*asked, *how, tmp_path / "one.table.h5", tmp_path / f"{name}.csv")
+    for kind in ("text", "table"):
+        assert manifest(tmp_path / f"one.{kind}.h5") == manifest(tmp_path / f"two.{kind}.h5")
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    assert (tmp_path / "one.csv").read_text().startswith("id,price,price lower,price upper\n")
 
 
 def broken(rows: Path) -> Path:

@@ -13,12 +13,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from command_line import PLAIN, Stopped, error, invoke, run_all, stopped_after
+from command_line import PLAIN, Stopped, error, invoke, stopped_after
 from parts_of_text import Parts
 from scipy import sparse
 from test_engines import ENGINES, engine, manifest
 from test_part_prediction import path_of
-from test_spark import JAVA
 from value_cells import noisy
 
 from localsvm.cli.labels import PredictionLines
@@ -193,34 +192,6 @@ def test_intervals_and_sets_of_a_text_in_parts_are_those_of_one_machine(kind: st
         assert "".join(predict_parts(Parts(rows, list(ends), piece), task, said)) == (tmp_path / "one").read_text()
         report = said.score.as_dict()
         assert f"({report['covered']:,}/300), " in result.stderr and report["total"] == 300
-
-
-@pytest.mark.whole
-def test_a_cluster_trains_and_predicts_the_same(tmp_path: Path) -> None:
-    """A program with a session of its own for each run: text, a table with many levels, intervals, and levels."""
-    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'localsvm[spark]'")
-    if JAVA is None:
-        pytest.skip("there is no Java: install openjdk-17-jre-headless")
-    plain(tmp_path / "rows", 400)
-    table(tmp_path / "train.csv", 400, 0)
-    table(tmp_path / "test.csv", 200, 1)
-    spark = ("--backend", "spark", "--master", "local-cluster[1,1,1024]")
-    cells = (*FEW[:-2], "-P", "voronoi", "-c", 60, "--coarse-size", 150, "-q")
-    text = ("train", *LOSSES["levels"], *cells, *PLAIN)
-    of_table = ("train", *LOSSES["squares"], *cells, "--metric", "diag", *TABLE)
-    asked = ("predict", "-q", "--coverage", ".9", tmp_path / "test.csv")
-    for name, how in (("one", ()), ("two", spark)):
-        lines = [
-            (*text, *how, tmp_path / "rows", tmp_path / f"{name}.text.h5"),
-            (*of_table, *how, tmp_path / "train.csv", tmp_path / f"{name}.table.h5"),
-            (*asked, *how, tmp_path / "one.table.h5", tmp_path / f"{name}.csv"),
-        ]
-        for line in lines:
-            run_all(line) if how else invoke(*line)  # there is one session in a process
-    for kind in ("text", "table"):
-        assert manifest(tmp_path / f"one.{kind}.h5") == manifest(tmp_path / f"two.{kind}.h5")
-    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
-    assert (tmp_path / "one.csv").read_text().startswith("id,price,price lower,price upper\n")
 
 
 # workers, and interruptions
