@@ -49,7 +49,8 @@ LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and th
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
-FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps
+FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps, ...
+FURTHER_SAMPLE = 500  # ... and metrics of values smaller samples
 
 
 @dataclass(frozen=True)
@@ -330,7 +331,8 @@ class _Learning:
         begun : where the learning goes on; None for the beginning.
         """
         data, rows = self._seen(geometry)
-        learner, plan, seed = MetricLearner(data, rows), LearningPlan(), self.config.seed
+        plan, seed = LearningPlan(), self.config.seed
+        learner = MetricLearner(data, rows, FURTHER_SAMPLE if begun is not None and data.values else plan.sample)
         if begun is None:
             course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
             course = plan.finished(geometry.form, learner, course, seed, -1)
