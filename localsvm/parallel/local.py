@@ -18,9 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
-from localsvm.blas import ONE_THREAD
+from localsvm.blas import ONE_THREAD, one_thread
 from localsvm.errors import RunError, WorkerLost
 from localsvm.naming import opt
 from localsvm.parallel import worker
@@ -116,7 +114,7 @@ class LocalPool:
             piece = work.popleft()
             steps, more = worker.steps(piece, kept), True
             while more:
-                with threadpool_limits(1):  # as in workers: sums by several threads round differently
+                with one_thread():  # as in workers: sums by several threads round differently
                     content, more = next(steps)
                 yield piece, content
 

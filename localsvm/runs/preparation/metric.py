@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from localsvm.blas import one_thread
 from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
 from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.data.blocks.numbering import Hashes, contents
@@ -274,7 +274,7 @@ class _Learning:
 
     def measured(self) -> Measured:
         """What the options ask for."""
-        with threadpool_limits(1):  # products of one step are too small to be shared: their bits would depend on it
+        with one_thread():  # products of one step are too small to be shared: their bits would depend on it
             return self._chosen() if self.config.metric_name == AUTO else self._asked()
 
     def _asked(self) -> Measured:

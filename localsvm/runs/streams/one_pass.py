@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from localsvm.blas import one_thread
 from localsvm.data.blocks.dataset import Dense, dense_rows
 from localsvm.engines.stream import Stream
 from localsvm.methods.base import Fitted
@@ -63,7 +63,7 @@ class OnePassCell:
         """Learn all rows, with the cost that decides best."""
         learners, problems, tally = self._learners(), self.target.n_problems, Tally(self.target)
         several, best = len(self.costs) > 1, 0
-        with Threads(self._threads(jobs)) as threads, threadpool_limits(1):  # products of several threads differ
+        with Threads(self._threads(jobs)) as threads, one_thread():  # products of several threads differ
             for i, part in enumerate(self._parts()):
                 Y = self.target.encode(part.y)
                 if several and i:
