@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from localsvm.kernels.gram import NARROW
 from localsvm.methods import methods
 
 pytestmark = pytest.mark.whole  # each takes seconds
@@ -69,6 +70,10 @@ def test_estimates_are_what_is_taken(name: str, kind: str) -> None:
     rows = ROWS.get(name, ROWS["linear"])[kind]
     arguments = [name, "dense" if kind == "dense" else "sparse", *map(str, rows), json.dumps(OPTIONS[name])]
     assert_like(PROGRAM, *arguments)
+
+
+def test_estimates_for_narrow_rows_whose_distances_are_not_kept() -> None:
+    assert_like(PROGRAM, "svm", "dense", "2500", str(NARROW), "0", json.dumps(KERNEL))
 
 
 @pytest.mark.parametrize("name", ["kmeans-svm", "csvm", "llsvm"])
