@@ -22,6 +22,7 @@ from localsvm.methods.base import WHOLE
 from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.duals import DualSystem
 from localsvm.methods.kernel.systems.squares import SquaresSystem
+from localsvm.solvers import least_squares
 from localsvm.solvers._conjugate import Passes
 from localsvm.solvers.least_squares import (
     LANDMARKS,
@@ -32,6 +33,7 @@ from localsvm.solvers.least_squares import (
     Landmarks,
     Solved,
     Systems,
+    factored,
     places,
     solve,
 )
@@ -423,6 +425,36 @@ def test_a_model_is_refined_where_float32_misleads_the_search() -> None:
     assert given.gap(a) <= 1.01 * tolerance
     search = given.solve(tolerance)
     assert search.converged and given.gap(search.a) > 2.0 * tolerance, "there was something to refine"
+
+
+def test_a_factor_solves_the_rows_of_a_mask() -> None:
+    given = problem(150, ROUGH)
+    for ridge, mask, y, expected in zip(
+        given.systems.ridge, given.systems.mask, given.systems.y, given.expected()[0], strict=True
+    ):
+        factor = factored(given.K, ridge, mask, Scratch())
+        assert factor is not None
+        np.testing.assert_allclose(ridge * factor(y), ridge * expected, atol=1e-4)
+    assert factored(-given.K, 0.0 * ridge, mask, Scratch()) is None
+
+
+def test_what_takes_many_passes_is_solved_by_its_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Problems with all rows and without a fold, of which the smoothest is done before."""
+    cell, tolerance, used = cell_of_values(*examples(400, seed=3), folds=3), 1e-5, []
+    K = Gram(cell.X, Scratch()).matrix(ROUGH)
+    jobs = [Job(0, fold, np.asarray([cost])) for cost in (1e-3, 1e3) for fold in (0, WHOLE)]
+    of = least_squares.factored
+    monkeypatch.setattr(least_squares, "factored", lambda *given: used.append(len(given)) or of(*given))
+    values = []
+    for patience in (1000, 3):
+        monkeypatch.setattr(least_squares, "patience", lambda n, patience=patience: patience)
+        system = SquaresSystem(cell, K, ROUGH, tolerance, cell.target.losses)
+        models = [each for some in (jobs[:2], jobs[2:]) for each in system.final(some, [None] * 2)]
+        assert all(model is not None and model.report.converged for model in models)
+        values.append([model.coef / max(1.0, model.cost) for model in models if model is not None])
+        assert len(used) == (0 if patience == 1000 else 2)
+    for searched, solved in zip(*values, strict=True):
+        np.testing.assert_allclose(solved, searched, atol=2e-2 * np.abs(searched).max())
 
 
 def test_the_best_of_the_refinements_is_kept() -> None:

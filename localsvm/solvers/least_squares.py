@@ -6,7 +6,8 @@ For each of m systems, a mask of rows (those that a fold holds out take no part)
 
 the problem of csrc/smo.h with the squared loss. All systems go through the kernel together, so that a pass over it
 serves them all. Landmarks, every k-th row, precondition them (Nystroem): they know the largest eigenvalues of K, which
-are what keeps conjugate gradients from ending soon.
+are what keeps conjugate gradients from ending soon. A single system that takes many passes all the same is solved by
+Cholesky's factor of its matrix.
 
 With r = y - Ka and the residual rho = y - Ka - a / (2 C w), the duality gap is sum_i C w_i rho_i^2. A system is done
 when this is at most `tolerance` times the loss sum_i C w_i r_i^2, where r is a / (2 C w) up to rho.
@@ -20,14 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
+from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from scipy.linalg.blas import strsm
 
 from localsvm.kernels._kernels import padded
+from localsvm.kernels.scratch import Scratch
 from localsvm.kernels.symmetric import widened
 from localsvm.pulse import beat
 from localsvm.solvers._conjugate import Passes
@@ -38,6 +40,7 @@ Singles = NDArray[np.float32]
 Product = Callable[[Singles], Singles]  # of vectors (m, padded n) with the kernel, aligned, as both are
 FEWEST, LANDMARKS, ROWS_A_LANDMARK = 40, 500, 20  # between so many landmarks one for so many rows
 MAX_PASSES, SCORING_PASSES = 1000, 100  # of a model; of a solution that is only compared with others
+PATIENCE, ROWS_A_PASS = 40, 100  # passes, at least, and rows for each, that take about as long as Cholesky's factor
 TINY, SPAN_JITTER = 1e-30, 1e-10
 SPAN = 1e-5  # of the largest eigenvalue: smaller ones are not told from rounding
 JITTERS = 5  # times that it grows tenfold: then it is as large as all eigenvalues
@@ -118,10 +121,27 @@ class Solved:
         m, nothing = len(systems.y), np.zeros_like(systems.y)
         return cls(nothing, nothing.copy(), np.zeros(m, np.int64), np.zeros(m, np.bool_))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Solved]) -> Self:
+        """The solutions of all systems of some parts, in their order."""
+        return cls(
+            np.concatenate([part.a for part in parts]), np.concatenate([part.f for part in parts]),
+            np.concatenate([part.passes for part in parts]), np.concatenate([part.converged for part in parts]),
+        )  # fmt: skip
+
+    def at(self, some: NDArray[np.intp]) -> Solved:
+        """Those of some systems."""
+        return Solved(self.a[some], self.f[some], self.passes[some], self.converged[some])
+
 
 def landmark_count(n: int) -> int:
     """Number of landmarks among n rows."""
     return min(n, LANDMARKS, max(FEWEST, n // ROWS_A_LANDMARK))
+
+
+def patience(n: int) -> int:
+    """Passes over a kernel of n rows, after which its factor is the shorter way."""
+    return max(PATIENCE, n // ROWS_A_PASS)
 
 
 def places(n: int) -> NDArray[np.intp]:
@@ -231,6 +251,32 @@ def solve(
             search.look(product(search.a))
         beat(passes)
     return out
+
+
+def factored(K: NDArray[Any], ridge: Singles, mask: Singles, scratch: Scratch) -> Callable[[Floats], Floats] | None:
+    """What solves one system, but for rounding: y (n,) to a (n,). None where rounding leaves K + ridge indefinite.
+
+    Parameters
+    ----------
+    K : (n or more, n or more) of all rows, C-order.
+    ridge, mask : (n,) of the system.
+    scratch : where the factor stays, as long as it is used.
+    """
+    rows = np.flatnonzero(mask)
+    matrix = scratch.array("factor", (len(rows), len(rows)), K.dtype)
+    matrix[:] = K[: len(mask), : len(mask)] if len(rows) == len(mask) else K[np.ix_(rows, rows)]
+    matrix.flat[:: len(rows) + 1] += ridge[rows]
+    try:
+        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+
+    def solved(y: Floats) -> Floats:
+        a = np.zeros(len(mask))
+        a[rows] = cho_solve(factor, y[rows].astype(K.dtype), check_finite=False)
+        return a
+
+    return solved
 
 
 class _Least(NamedTuple):

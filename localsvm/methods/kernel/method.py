@@ -140,8 +140,8 @@ class KernelMethod(Method):
     def memory(self, size: CellSize) -> int:
         """Bytes of the kernel, what is copied of it for a problem of some rows, the rows, paths and votes.
 
-        The kernel is held alone, with the distances of rows that are not narrow, in float64 with distances and the
-        product that they are made from, or as a block.
+        The kernel is held with the distances of wide rows and, for least squares, its factor; in float64 always with
+        distances and the product that they are made from, or as a block.
         """
         from localsvm.kernels._kernels import padded
         from localsvm.kernels.gram import NARROW
@@ -157,8 +157,8 @@ class KernelMethod(Method):
         double = self.is_double(max(costs) * size.weight)
         if self.by_blocks and size.rows > self.whole_rows:
             return working_bytes(size.rows, size.features, double) + 2 * paths + 16 * side * 64
-        narrow = size.features <= NARROW and not size.few
-        square = side * side * (3 * 8 if double else 4 if narrow else 2 * 4)
+        wide = size.features > NARROW or size.few
+        square = side * side * (3 * 8 if double else 4 * (1 + wide + self.by_gradients))
         square += size.part * (size.part + side) * (8 if double else 4)
         copies = 8 * side * side if size.few else 3 * 4 * size.rows * size.features
         return square + copies + 2 * paths + 16 * side * 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -24,6 +24,8 @@ from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, HeldOut, 
 Singles = NDArray[np.float32]
 Pair = tuple[Singles, Singles]  # coefficients, and their products with the kernel
 KNOWN = 4  # solutions for the costs before, in whose span the next one begins
+Lacking = tuple[Floats, NDArray[np.int64]]  # what coefficients (m, n) lack, and the passes (m,) that it took
+Solver = Callable[[Systems, Floats], Lacking]
 ROUNDS = 4  # in which a solution that is kept may reach its tolerance
 
 
@@ -67,8 +69,7 @@ class SquaresSystem(ValueSystem):
         """Models solved on to the tolerance."""
         systems, begun = self._systems(jobs), [start for start in starts if start is not None]
         known = [self._with_products(np.asarray(begun))] if len(begun) == len(starts) else []
-        search = least_squares.solve(self._product, systems, self._landmarks, self.tolerance, known, MAX_PASSES)
-        solved, coefficients, products = self._certified(systems, search, self.tolerance)
+        solved, coefficients, products = self._solved(systems, known)
         models = []
         for i, job in enumerate(jobs):
             rows = self._rows(job)
@@ -100,11 +101,56 @@ class SquaresSystem(ValueSystem):
             y += [self.cell.Y[held, job.problem] - self._rows(job).line[held]] * count
         return HeldOut(rows, y)
 
-    def _certified(self, systems: Systems, solved: Solved, tolerance: float) -> tuple[Solved, Floats, Floats]:
+    def _solved(self, systems: Systems, known: Sequence[Pair]) -> tuple[Solved, Floats, Floats]:
+        """Solutions of some systems as `_certified` returns them.
+
+        Those of a whole kernel that take many passes, as where a ridge is small, are solved by its factor.
+        """
+        whole, m = isinstance(self.K, np.ndarray), len(systems.y)
+        most = least_squares.patience(self.n) if whole else MAX_PASSES
+        search = self._search(systems, known, most)
+        if not whole or search.converged.all():
+            return self._certified(systems, search, self.tolerance)
+        found = []
+        for i in range(m):
+            one, begun = systems.at(np.asarray([i])), search.at(np.asarray([i]))
+            found.append(self._certified(one, begun, self.tolerance) if search.converged[i] else self._hard(one, begun))
+        solved, a, f = zip(*found, strict=True)
+        return Solved.joined(solved), np.concatenate(a), np.concatenate(f)
+
+    def _hard(self, one: Systems, begun: Solved) -> tuple[Solved, Floats, Floats]:
+        """The solution of a single system, from what a search has begun, by its factor; else by further passes."""
+        solver = self._direct(one)
+        if solver is not None:
+            found = self._certified(one, begun, self.tolerance, solver)
+            if found[0].converged.all():
+                return found
+        search = self._search(one, [(begun.a, begun.f)], MAX_PASSES)
+        return self._certified(one, search, self.tolerance)
+
+    def _searched(self, lacking: Systems, enough: Floats) -> Lacking:
+        """Coefficients of the gaps that are enough (m,), by further passes."""
+        more = least_squares.solve(self._product, lacking, self._landmarks, self.tolerance, enough=enough)
+        return more.a.astype(np.float64), more.passes
+
+    def _search(self, systems: Systems, known: Sequence[Pair], most: int) -> Solved:
+        return least_squares.solve(self._product, systems, self._landmarks, self.tolerance, known, most)
+
+    def _direct(self, one: Systems) -> Solver | None:
+        """What solves a single system by its factor; None where it has none."""
+        assert isinstance(self.K, np.ndarray)
+        factor = least_squares.factored(self.K, one.ridge[0], one.mask[0], self.cell.scratch)
+        if factor is None:
+            return None
+        return lambda lacking, _: (factor(lacking.y[0].astype(np.float64))[None], np.ones(1, np.int64))
+
+    def _certified(
+        self, systems: Systems, solved: Solved, tolerance: float, solver: Solver | None = None
+    ) -> tuple[Solved, Floats, Floats]:
         """Solutions that meet the tolerance, or do not, in float64; their coefficients, and products with the kernel.
 
         Where float32 has misled the search, or it has run out of passes, its residual in float64 is solved for what the
-        coefficients lack, as long as that halves the gap.
+        coefficients lack, as long as that halves the gap. solver : of this; None for further passes.
         """
         a, passes = solved.a.astype(np.float64), solved.passes
         best, of_best, least, converged = a.copy(), a.copy(), np.full(len(a), np.inf), np.zeros(len(a), np.bool_)
@@ -119,8 +165,8 @@ class SquaresSystem(ValueSystem):
             if not hopeful.any() or rounds == ROUNDS - 1:
                 break
             lacking, enough = replace(systems, y=rho.astype(np.float32)), np.where(hopeful, 0.5 * asked, np.inf)
-            more = least_squares.solve(self._product, lacking, self._landmarks, tolerance, enough=enough)
-            a, passes = a + more.a, passes + more.passes
+            more, further = (solver or self._searched)(lacking, enough)
+            a, passes = a + more, passes + further
         return Solved(best.astype(np.float32), of_best.astype(np.float32), passes, converged), best, of_best
 
     def _wide_product(self, a: Floats) -> Floats:
