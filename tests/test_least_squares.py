@@ -29,7 +29,7 @@ from localsvm.solvers.least_squares import (
     MAX_PASSES,
     RENEWED,
     STALLED,
-    HeldOut,
+    HeldOutValues,
     Landmarks,
     Solved,
     Systems,
@@ -196,7 +196,7 @@ def test_a_search_ends_where_held_out_values_no_longer_change(tolerance: float) 
     out = [np.flatnonzero(mask == 0) for mask in masks]  # rows that follow each other, or none
     rows = [slice(some[0], some[-1] + 1) if len(some) else slice(0) for some in out]
     y = given.systems.y.max(axis=0) + given.systems.y.min(axis=0)  # each row is left out by one mask alone, as 0
-    held_out = HeldOut(rows, [y[some].astype(np.float64) for some in rows])
+    held_out = HeldOutValues(rows, [y[some].astype(np.float64) for some in rows])
     alone, ended = given.solve(tolerance), given.solve(tolerance, held_out=held_out)
     folds = masks.min(axis=1) == 0
     assert (ended.passes <= alone.passes).all() and ended.passes[folds].sum() < 0.8 * alone.passes[folds].sum()

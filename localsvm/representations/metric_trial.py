@@ -24,8 +24,8 @@ CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last fold
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
 SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-# Share of the loss by which a second member has to lower it: of classes, and of values, where it lowered the error by
-# a third of that in the end; and z of it.
+# shares of the loss by which a second member has to lower it, of classes and of values (whose error fell by a third of
+# that in the end), and z of that
 GAIN, GAIN_OF_VALUES, CLEARLY = 0.03, 0.06, -2.0
 
 

@@ -73,7 +73,7 @@ class Systems:
         return Systems(self.y[some], self.ridge[some], self.mask[some], self.group[some])
 
 
-class HeldOut:
+class HeldOutValues:
     """Values of the rows that systems hold out, of solutions that these values alone are compared by.
 
     A small ridge leaves next to no loss, and a share of that takes many passes which change no held-out value. So a
@@ -214,7 +214,7 @@ def _triangle(K: Floats, jitter: float, more: int = JITTERS) -> Floats:
 def solve(
     product: Product, systems: Systems, landmarks: Landmarks, tolerance: float,
     known: Sequence[tuple[Singles, Singles]] = (), most: int = MAX_PASSES, enough: Floats | None = None,
-    held_out: HeldOut | None = None,
+    held_out: HeldOutValues | None = None,
 ) -> Solved:  # fmt: skip
     """Solve all systems.
 
@@ -264,7 +264,8 @@ def factored(K: NDArray[Any], ridge: Singles, mask: Singles, scratch: Scratch) -
     """
     rows = np.flatnonzero(mask)
     matrix = scratch.array("factor", (len(rows), len(rows)), K.dtype)
-    matrix[:] = K[: len(mask), : len(mask)] if len(rows) == len(mask) else K[np.ix_(rows, rows)]
+    for place, row in zip(matrix, rows.tolist(), strict=True):
+        np.take(K[row], rows, out=place, mode="clip")  # else a row is copied first
     matrix.flat[:: len(rows) + 1] += ridge[rows]
     try:
         factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)

@@ -19,7 +19,7 @@ from localsvm.methods.kernel.systems.paths import zero_padded
 from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers import least_squares
 from localsvm.solvers._smo import KernelDual
-from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, HeldOut, Landmarks, Solved, Systems
+from localsvm.solvers.least_squares import MAX_PASSES, SCORING_PASSES, HeldOutValues, Landmarks, Solved, Systems
 
 Singles = NDArray[np.float32]
 Pair = tuple[Singles, Singles]  # coefficients, and their products with the kernel
@@ -92,14 +92,14 @@ class SquaresSystem(ValueSystem):
         )
         return Systems(y.astype(np.float32), ridge.astype(np.float32), mask.astype(np.float32), group)
 
-    def _held_out(self, jobs: Sequence[Job], count: int) -> HeldOut:
+    def _held_out(self, jobs: Sequence[Job], count: int) -> HeldOutValues:
         """The rows that the systems of jobs hold out, of so many costs each."""
         rows, y = [], []
         for job in jobs:
             held = self.cell.held_out(job.fold)
             rows += [held] * count
             y += [self.cell.Y[held, job.problem] - self._rows(job).line[held]] * count
-        return HeldOut(rows, y)
+        return HeldOutValues(rows, y)
 
     def _solved(self, systems: Systems, known: Sequence[Pair]) -> tuple[Solved, Floats, Floats]:
         """Solutions of some systems as `_certified` returns them.
