@@ -109,7 +109,7 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-f
 PRELOAD = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)
 
 C_TESTS := tests/test_strangers.py tests/test_smo.py tests/test_smo_terms.py tests/test_linear.py tests/test_linear_losses.py tests/test_ml3_solver.py tests/test_blocks.py tests/test_kernels.py tests/test_reading.py tests/test_quick_reading.py tests/test_core.py tests/test_ridge.py tests/test_least_squares.py tests/test_mtl.py tests/test_lasvm.py tests/test_average_gradient.py tests/test_local_maps.py tests/test_delimited.py
-CHECKED := LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib $(PYTEST) \
+CHECKED = LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONSAFEPATH=1 PYTHONPATH=$(SANITIZED)/lib $(PYTEST) \
     -p no:cacheprovider
 
 sanitize: build ## the tests of the C code under the sanitizers, with every index of Cython checked
