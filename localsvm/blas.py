@@ -22,8 +22,7 @@ def one_thread() -> AbstractContextManager[Any]:
 @cache
 def _limited() -> Callable[..., AbstractContextManager[Any]]:
     """What limits the threads of numpy and scipy; looking for their libraries takes milliseconds."""
-    import numpy as np  # noqa: F401
-    import scipy.linalg  # noqa: F401
+    import scipy.linalg  # noqa: F401 - libraries that are loaded later would not be found
     from threadpoolctl import ThreadpoolController
 
     limit: Callable[..., AbstractContextManager[Any]] = ThreadpoolController().limit

@@ -34,7 +34,7 @@ class Begin(NamedTuple):
     beside: tuple[float, float] = (np.nan, np.nan)
 
     def with_hope(self, settings: Sequence[int]) -> tuple[int, ...]:
-        """Those of some settings that may be much better than this one for all rows."""
+        """The settings, of some, that may be much better than this one for all rows."""
         if np.fmax(*self.beside) < FLAT:
             return ()
         sides = zip((self.setting - 1, self.setting + 1), self.beside, FARTHEST, strict=True)

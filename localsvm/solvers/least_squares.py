@@ -130,7 +130,7 @@ class Solved:
         )  # fmt: skip
 
     def at(self, some: NDArray[np.intp]) -> Solved:
-        """Those of some systems."""
+        """The solutions of some systems."""
         return Solved(self.a[some], self.f[some], self.passes[some], self.converged[some])
 
 
@@ -253,7 +253,7 @@ def solve(
     return out
 
 
-def factored(K: NDArray[Any], ridge: Singles, mask: Singles, scratch: Scratch) -> Callable[[Floats], Floats] | None:
+def factored(K: NDArray[Any], ridge: Singles, mask: Singles, scratch: Scratch) -> Callable[[Singles], Floats] | None:
     """What solves one system, but for rounding: y (n,) to a (n,). None where rounding leaves K + ridge indefinite.
 
     Parameters
@@ -272,7 +272,7 @@ def factored(K: NDArray[Any], ridge: Singles, mask: Singles, scratch: Scratch) -
     except np.linalg.LinAlgError:
         return None
 
-    def solved(y: Floats) -> Floats:
+    def solved(y: Singles) -> Floats:
         a = np.zeros(len(mask))
         a[rows] = cho_solve(factor, y[rows].astype(K.dtype), check_finite=False)
         return a

@@ -120,7 +120,7 @@ class SquaresSystem(ValueSystem):
 
     def _hard(self, one: Systems, begun: Solved) -> tuple[Solved, Floats, Floats]:
         """The solution of a single system, from what a search has begun, by its factor; else by further passes."""
-        solver = self._direct(one)
+        solver = self._by_factor(one)
         if solver is not None:
             found = self._certified(one, begun, self.tolerance, solver)
             if found[0].converged.all():
@@ -128,7 +128,7 @@ class SquaresSystem(ValueSystem):
         search = self._search(one, [(begun.a, begun.f)], MAX_PASSES)
         return self._certified(one, search, self.tolerance)
 
-    def _searched(self, lacking: Systems, enough: Floats) -> Lacking:
+    def _by_passes(self, lacking: Systems, enough: Floats) -> Lacking:
         """Coefficients of the gaps that are enough (m,), by further passes."""
         more = least_squares.solve(self._product, lacking, self._landmarks, self.tolerance, enough=enough)
         return more.a.astype(np.float64), more.passes
@@ -136,13 +136,13 @@ class SquaresSystem(ValueSystem):
     def _search(self, systems: Systems, known: Sequence[Pair], most: int) -> Solved:
         return least_squares.solve(self._product, systems, self._landmarks, self.tolerance, known, most)
 
-    def _direct(self, one: Systems) -> Solver | None:
+    def _by_factor(self, one: Systems) -> Solver | None:
         """What solves a single system by its factor; None where it has none."""
         assert isinstance(self.K, np.ndarray)
         factor = least_squares.factored(self.K, one.ridge[0], one.mask[0], self.cell.scratch)
         if factor is None:
             return None
-        return lambda lacking, _: (factor(lacking.y[0].astype(np.float64))[None], np.ones(1, np.int64))
+        return lambda lacking, _: (factor(lacking.y[0])[None], np.ones(1, np.int64))
 
     def _certified(
         self, systems: Systems, solved: Solved, tolerance: float, solver: Solver | None = None
@@ -165,7 +165,7 @@ class SquaresSystem(ValueSystem):
             if not hopeful.any() or rounds == ROUNDS - 1:
                 break
             lacking, enough = replace(systems, y=rho.astype(np.float32)), np.where(hopeful, 0.5 * asked, np.inf)
-            more, further = (solver or self._searched)(lacking, enough)
+            more, further = (solver or self._by_passes)(lacking, enough)
             a, passes = a + more, passes + further
         return Solved(best.astype(np.float32), of_best.astype(np.float32), passes, converged), best, of_best
 
