@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from localsvm.memory import affordable_threads
 from localsvm.pulse import as_long_as
 
 Result = TypeVar("Result")
+SECONDS = 1.0  # of a wait: Python looks for signals before and after, but not between its look and the wait
 
 
 class Threads:
@@ -44,11 +45,18 @@ class Threads:
         """Results of work(0), ..., work(n - 1)."""
         if self._pool is None or n <= 1:
             return [work(i) for i in range(n)]
-        return [done.result() for done in [self._pool.submit(as_long_as, self.check, work, i) for i in range(n)]]
+        return [_result(done) for done in [self._pool.submit(as_long_as, self.check, work, i) for i in range(n)]]
 
     def strips(self, work: Callable[[int, int], None], n: int, step: int) -> None:
         """Call work(first, last) for strips of `step` rows that together cover n rows."""
         self.map(lambda i: work(i * step, min(n, (i + 1) * step)), -(-n // step))
+
+
+def _result(future: Future[Result]) -> Result:
+    """What the work has come to; a signal that arrives just before the wait for it is heard within SECONDS."""
+    while not future.done():
+        wait([future], SECONDS)
+    return future.result()
 
 
 ALONE = Threads(1)  # runs everything in the calling thread

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -299,6 +301,23 @@ def test_threads_end_soon_when_nobody_waits() -> None:
         threads._pool.submit(endless, 0)  # type: ignore[union-attr]
         begun.wait()
         raise Stopped
+
+
+def test_a_signal_that_does_not_wake_the_waiting_thread_is_heard() -> None:
+    """As one that arrives between Python's look for signals and the wait: here another thread receives it."""
+
+    def endless(i: int) -> None:
+        while sys._current_frames()[waiting].f_code.co_name != "wait":
+            threads.check()
+        time.sleep(0.05)  # until it sleeps: earlier, it would hear of the signal in any case
+        if not i:
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        while True:
+            threads.check()
+
+    waiting = threading.get_ident()
+    with pytest.raises(KeyboardInterrupt), Threads(2) as threads:
+        threads.map(endless, 2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
