@@ -1,13 +1,12 @@
 #include "holdout.h"
 
+#include "ops.h"
 #include "ridge.h"
 
 /* The upper triangle of a row-major matrix is the lower one of a column-major one, which LAPACK factors in a fifth less
  * time. */
 static char UPPER[] = "L", PLAIN[] = "N", TRANSPOSED[] = "T";
 static float zero = 0.0f, one = 1.0f;
-
-enum { LANES = 8 };
 
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
@@ -42,29 +41,8 @@ static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, 
     }
 }
 
-/* Multiplies a row of the kernel (t) by the derivative by it, adds it to the sums of columns, and returns its sum. */
-static double to_slopes(float *row, const float *by_kernel, int t, double *columns)
-{
-    float part[LANES] = {0};
-    double sum = 0.0;
-    int j = 0;
-    for (; j + LANES <= t; j += LANES)
-        for (int l = 0; l < LANES; l++) {
-            row[j + l] *= by_kernel[j + l];
-            part[l] += row[j + l];
-            columns[j + l] += (double)row[j + l];
-        }
-    for (; j < t; j++) {
-        row[j] *= by_kernel[j];
-        sum += (double)row[j];
-        columns[j] += (double)row[j];
-    }
-    for (int l = 0; l < LANES; l++)
-        sum += (double)part[l];
-    return sum;
-}
-
-void lsvm_holdout_slopes(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
+void lsvm_holdout_slopes(const struct lsvm_ops *ops, const struct lsvm_lapack *lapack, struct lsvm_holdout *h,
+                         const float *u)
 {
     find_left(lapack, h, u);
     for (int j = 0; j < h->t; j++)
@@ -77,7 +55,7 @@ void lsvm_holdout_slopes(const struct lsvm_lapack *lapack, struct lsvm_holdout *
             float *row = h->kernel + (int64_t)(i + k) * h->ld;
             if (i + k < h->t)
                 row[i + k] = 0.0f;
-            h->rows[i + k] = to_slopes(row, h->scratch + (int64_t)k * h->ld, h->t, h->columns);
+            h->rows[i + k] = ops->holdout_row(row, h->scratch + (int64_t)k * h->ld, h->t, h->columns);
         }
     }
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "lapack.h"
+#include "simd.h"
 #include "status.h"
 
 enum { LSVM_HOLDOUT_BLOCK = 32 }; /* rows of slopes at once */
@@ -42,6 +43,7 @@ int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h
 /* Finds the slopes, rows, columns and ridge_slope from what `lsvm_holdout_values` found, and u ((n - t) x outputs). The
  * slopes take the place of the kernel: they are the derivative by it times itself, entry by entry, which is that by its
  * logarithm. On the diagonal of K they are 0, as it is 1 wherever the rows are. */
-void lsvm_holdout_slopes(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u);
+void lsvm_holdout_slopes(const struct lsvm_ops *ops, const struct lsvm_lapack *lapack, struct lsvm_holdout *h,
+                         const float *u);
 
 #endif

@@ -21,6 +21,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 
 #include "local_maps_hot.h"
 
+#include "holdout_hot.h"
+
 #define REAL float
 #define VREAL vfloat
 #define VMASK vint
@@ -67,6 +69,7 @@ const struct lsvm_ops LSVM_OPS = {
     .conjugate_turn = conjugate_turn,
     .conjugate_step = conjugate_step,
     .local_values = local_values,
+    .holdout_row = holdout_row,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,
     .smo_f64 = smo_f64,

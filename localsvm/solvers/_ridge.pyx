@@ -8,7 +8,7 @@ import numpy as np
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int64_t
 
-from localsvm._core cimport address, end_call
+from localsvm._core cimport address, end_call, lsvm_ops, ops_at
 
 from scipy.linalg import cython_blas, cython_lapack
 
@@ -51,7 +51,7 @@ cdef extern from "holdout.h":
         double *columns
         double ridge_slope
     int lsvm_holdout_values(const lsvm_lapack *, lsvm_holdout *) nogil
-    void lsvm_holdout_slopes(const lsvm_lapack *, lsvm_holdout *, const float *) nogil
+    void lsvm_holdout_slopes(const lsvm_ops *, const lsvm_lapack *, lsvm_holdout *, const float *) nogil
 
 cdef lsvm_lapack LAPACK
 
@@ -152,6 +152,7 @@ cdef class HeldOut:
     ridge_slope : float, the derivative of the loss by the ridge, of the last call of `slopes`.
     """
     cdef lsvm_holdout h
+    cdef const lsvm_ops *ops
     cdef object kernel, function, arrays
     cdef object _values, _rows, _columns, _y
 
@@ -160,7 +161,7 @@ cdef class HeldOut:
             raise ValueError("some rows must be held out, and others not")
         if outputs < 1:
             raise ValueError("the outputs must be positive")
-        size, self.function = padded(t), Kernel(kind)
+        size, self.function, self.ops = padded(t), Kernel(kind), ops_at(None)
         self.h.n, self.h.t, self.h.outputs, self.h.ld = n, t, outputs, size
         self.kernel = aligned((n, size), np.float32)
         factor, scratch = (aligned((rows, size), np.float32) for rows in (t, LSVM_HOLDOUT_BLOCK))
@@ -215,7 +216,7 @@ cdef class HeldOut:
                 twice = np.log(kernel)
             np.maximum(np.multiply(twice, -2.0, out=twice), LEAST_TWICE, out=twice)
         with nogil:
-            lsvm_holdout_slopes(&LAPACK, &self.h, &by_value[0, 0])
+            lsvm_holdout_slopes(self.ops, &LAPACK, &self.h, &by_value[0, 0])
         if rough:
             kernel /= twice
             kernel.sum(axis=1, out=self._rows)
