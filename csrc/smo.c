@@ -382,7 +382,7 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
         begin_path(p, &s, path, now);
     for (int64_t c = *tried = 0; c < path->n_costs; c++) {
         const double cost = path->costs[c];
-        if (c > 0 || before)
+        if (cost != last)
             rescale(ops, p, &s, cost / last, now, part, product);
         set_boxes(p, &s, path, cost);
         if (cost < last)

@@ -121,7 +121,7 @@ class BlockDual:
         for cost in costs:
             box = cost * weight
             lo, hi = np.where(self.y < 0, -box, 0.0), np.where(self.y > 0, box, 0.0)
-            if last:
+            if last not in (0.0, cost):
                 b, f = self._rescaled(b, f, cost / last, np.where(self.y != 0, box, 0.0))
             run = _Solve(self, lo, hi, tolerance, b, f)
             run.solve()

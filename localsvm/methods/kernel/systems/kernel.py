@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import padded
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
+from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.expansion import KernelModel
-from localsvm.methods.kernel.systems.paths import PathEnd, ends_of, zero_padded
+from localsvm.methods.kernel.systems.paths import PathEnd, ends_of
+from localsvm.methods.kernel.systems.seeds import Dual, Seeds
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.blocks import BlockDual
 from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[Any] | KernelRows
-Dual = KernelDual | BlockDual | OnlineDual
 
 
 class PathPoint(NamedTuple):
@@ -119,48 +119,6 @@ class KernelSystem(System):
         return BinaryProblem(self, self._known[key])
 
 
-class BinaryRows:
-    """The rows of a cell that take part in one binary problem.
-
-    Attributes: places (n,) of the rows in the cell; y, weight (size,), padded with zeros for a solver on a matrix.
-    """
-
-    def __init__(self, cell: Cell, problem: int, pad: bool) -> None:
-        self.problem = problem
-        self.places = np.flatnonzero(cell.Y[:, problem])
-        self.n = len(self.places)
-        self.everybody = self.n == len(cell.y)
-        self.size = padded(self.n) if pad else self.n
-        self.y = self.pad(cell.Y[self.places, problem])
-        self.weight = self.pad(cell.weight_of(problem)[self.places])
-        self.folds = cell.folds[self.places]
-        self._edges = np.searchsorted(self.folds, np.arange(cell.n_folds + 1)).tolist()
-        low, high = self.y.min(initial=0.0), self.y.max(initial=0.0)
-        # rows of one side only need no solver: their constant is the answer; with no rows nobody answers
-        self.solved = cell.target.is_solved(low, high)
-        self.constant = 0.0 if self.solved else float(low + high)
-
-    def pad(self, values: Floats) -> Floats:
-        """Values (n,), followed by zeros: (size,)."""
-        return zero_padded(values, self.size)
-
-    def held(self, fold: int) -> slice:
-        """The problem's own rows that the fold holds out."""
-        return slice(self._edges[fold], self._edges[fold + 1])
-
-    def trained_on(self, fold: int) -> int:
-        """Number of rows that are left without the fold."""
-        held = self.held(fold) if fold != WHOLE else slice(0, 0)
-        return self.n - (held.stop - held.start)
-
-    def weight_without(self, fold: int) -> Floats:
-        """Copy (size,) of the weights, with 0 for the rows that the fold holds out."""
-        weight = self.weight.copy()
-        if fold != WHOLE:
-            weight[self.held(fold)] = 0.0
-        return weight
-
-
 class BinaryProblem:
     """One binary problem of a cell over the kernel of a system."""
 
@@ -172,11 +130,12 @@ class BinaryProblem:
         if not self.rows.solved:
             return [self._constant_path(job) for job in jobs]
         solver = self._solver()
-        units = self._units(solver, jobs) if starts[0] is None else [None] * len(jobs)
+        ends = [None if start is None else start.end for start in starts]
+        if starts[0] is None:
+            ends = self._seeds(solver, tolerance).of(jobs)
         paths = []
-        for job, start, unit in zip(jobs, starts, units, strict=True):
-            weight, end = self.rows.weight_without(job.fold), None if start is None else start.end
-            b, f, reports = solver.path(weight, unit, job.costs, tolerance, end)
+        for job, end in zip(jobs, ends, strict=True):
+            b, f, reports = solver.path(self.rows.weight_without(job.fold), None, job.costs, tolerance, end)
             held = self.rows.held(job.fold)
             paths.append(
                 [
@@ -252,14 +211,8 @@ class BinaryProblem:
         out[: self.rows.n, : self.rows.n] = K[np.ix_(self.rows.places, self.rows.places)]
         return out
 
-    def _units(self, solver: Dual, jobs: Sequence[Job]) -> list[Floats]:
-        """Products K (y * weight) without each fold, where the paths begin: the sum over the other folds."""
-        if self.system.offset:  # paths start at zero
-            return [np.zeros(self.rows.size) for _ in jobs]
-        whole = (self.rows.weight * self.rows.y)[: self.rows.n]
-        parts = [solver.multiply(self.rows.pad(whole * (self.rows.folds == k))) for k in range(self.cell.n_folds)]
-        total = np.sum(parts, axis=0)
-        return [total - parts[job.fold] for job in jobs]
+    def _seeds(self, solver: Dual, tolerance: float) -> Seeds:
+        return Seeds(solver, self.rows, tolerance, bounds=not self.system.offset, tree=not self.system.online_epochs)
 
     def _constant_path(self, job: Job) -> list[PathPoint]:
         rows = self.rows.held(job.fold)

@@ -23,3 +23,9 @@ def ends_of(costs: Floats, b: Floats, f: Floats) -> list[PathEnd | None]:
     """
     last = len(costs) - 1
     return [(float(costs[c]), b[c].copy(), f[c].copy()) if c == last else None for c in range(len(costs))]
+
+
+def scaled(end: PathEnd, cost: float) -> PathEnd:
+    """What is nearly a solution for a cost near to that of `end`: bounds are still bounds, and products products."""
+    before, b, f = end
+    return cost, b * (cost / before), f * (cost / before)

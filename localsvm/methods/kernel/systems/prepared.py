@@ -15,9 +15,10 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.method import KernelMethod
+from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.by_loss import ByLossSystem
 from localsvm.methods.kernel.systems.duals import DualSystem
-from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
+from localsvm.methods.kernel.systems.kernel import KernelSystem
 from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.methods.kernel.systems.trend import Trend
 from localsvm.methods.kernel.systems.values import LinearRows, ResidualsByJob

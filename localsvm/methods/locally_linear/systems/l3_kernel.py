@@ -12,8 +12,9 @@ from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.methods.base import Prepared, Purpose, State
 from localsvm.methods.cell import Cell
+from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.expansion import ExpansionPredictor
-from localsvm.methods.kernel.systems.kernel import BinaryRows, KernelSystem
+from localsvm.methods.kernel.systems.kernel import KernelSystem
 from localsvm.methods.locally_linear.l3_kernel import KernelL3SVM
 from localsvm.targets.base import Target
 
