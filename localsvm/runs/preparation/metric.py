@@ -50,7 +50,7 @@ ALL_ROWS = "the metric is from a file, so the error is of all rows, also of thos
 FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
 FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps, ...
-FURTHER_SAMPLE = 500  # ... and metrics of values smaller samples
+FURTHER_SAMPLE = 500  # ... and smaller samples, but for a matrix of classes, which has more to learn
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,8 @@ class _Learning:
         """
         data, rows = self._seen(geometry)
         plan, seed = LearningPlan(), self.config.seed
-        learner = MetricLearner(data, rows, FURTHER_SAMPLE if begun is not None and data.values else plan.sample)
+        few = begun is not None and (data.values or begun.values.ndim == 1)
+        learner = MetricLearner(data, rows, FURTHER_SAMPLE if few else plan.sample)
         if begun is None:
             course = plan.weights(learner, learner.beginning(plan.rng(seed, -1, 9)), seed, -1)
             course = plan.finished(geometry.form, learner, course, seed, -1)
