@@ -20,7 +20,7 @@ from localsvm.naming import opt
 from localsvm.targets.loss_names import HINGE, LEAST_SQUARES, LOSSES, SQUARED_ERROR
 
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
-VALUES_GUIDE, CLASSES_GUIDE = 250, 1000  # rows of a part that guides a search
+VALUES_GUIDE, CLASSES_GUIDE = 250, 500  # rows of a part that guides a search
 AUTO, LINEAR, CONSTANT = "auto", "linear", "constant"  # trends
 MOST_COLUMNS = 256  # with more, auto leaves the trend out: it would take much of the time of training
 
