@@ -26,7 +26,7 @@ SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 # shares of the loss by which a second member has to lower it, of classes and of values (whose error fell by a third of
 # that in the end), and z of that
-GAIN, GAIN_OF_VALUES, CLEARLY = 0.03, 0.06, -2.0
+GAIN, GAIN_OF_VALUES, CLEARLY = 0.015, 0.06, -2.0
 
 
 class Trial:
@@ -142,6 +142,17 @@ class Trial:
                     gains[each] = float(both[0] @ share)
         enough = -(GAIN_OF_VALUES if self._of_values else GAIN) * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
+
+    def beside(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
+        """Of the geometries that the first fold judged, without hope, the one that makes the best much better by a mean.
+
+        That takes other errors, not fewer. None of values, of which a second member gains less.
+        """
+        if self._of_values:
+            return []
+        kinds = {kind(each) for each in hopeful}
+        others = [each for each in self._results if kind(each) not in kinds]
+        return self.gaining(self.best(hopeful), others, mates)[:1]
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
