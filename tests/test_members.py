@@ -316,6 +316,23 @@ def test_a_second_member_is_one_of_another_kind_that_errs_elsewhere() -> None:
     assert not trial.gaining(best, list(trial._results), groups)
 
 
+@pytest.mark.parametrize("values", [False, True])
+def test_a_kind_of_classes_without_hope_may_complement_the_best(values: bool) -> None:
+    rng, n = np.random.default_rng(0), 2000
+    y = np.sign(rng.standard_normal(n))
+    data = MetricRows(np.zeros((n, 1), np.float32), y[:, None].astype(np.float32), np.ones(n), values=values)
+    trial = choosing.Trial({False: data, True: data}, np.zeros(n, np.int64), CHOICE_PLAN, 0, ALONE)
+    noise = rng.standard_normal((3, n))
+    wrong = {"diag": noise[0], "manhattan+diag": 1.2 * noise[1], "full": 1.4 * noise[2], "manhattan": 9.0 * noise[2]}
+    for label, error in wrong.items():
+        found = y[:, None] + 0.8 * error[:, None]
+        trial._results[Geometry.named(label)] = {0: Judged(data.losses(data.Y, found), found)}
+    best, other = Geometry.named("diag"), Geometry.named("manhattan+diag")
+    assert trial.hopeful([best, other]) == [best]
+    assert trial.complement([best]) == ([] if values else [other])
+    assert trial.complement([best, other]) == ([] if values else [Geometry.named("full")])
+
+
 def test_the_mean_of_two_equal_geometries_of_quantiles_gains_nothing() -> None:
     """Judged losses are by quantiles of each cell, those of means by quantiles of all rows."""
     rng, n = np.random.default_rng(0), 400

@@ -104,13 +104,13 @@ def choose(
         return replace(NONE_TRIED, name=first.label), {}
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
-    beside = trial.beside(hopeful, mates) if options.keeps else []
+    complement = trial.complement(hopeful, mates) if options.keeps else []
     if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful, tries, mates):
-        trial.add([first, *hopeful, *beside], SECOND)
+        trial.add([first, *hopeful, *complement], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.gaining(best, hopeful + beside, mates) if options.gaining else trial.others(first, mixed)
+        others = trial.gaining(best, hopeful + complement, mates) if options.gaining else trial.others(first, mixed)
     choice = trial.tested(first, best, tries, mates)
     if options.gaining and choice.geometry == first:
         others = []

@@ -143,8 +143,8 @@ class Trial:
         enough = -(GAIN_OF_VALUES if self._of_values else GAIN) * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
 
-    def beside(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
-        """Of the geometries that the first fold judged, without hope, the one that makes the best much better by a mean.
+    def complement(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
+        """The geometry without hope by itself that makes the best one much better by a mean, where there is one.
 
         That takes other errors, not fewer. None of values, of which a second member gains less.
         """
