@@ -146,13 +146,14 @@ class Trial:
     def complement(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
         """The geometry without hope by itself that makes the best one much better by a mean, where there is one.
 
-        That takes other errors, not fewer. None of values, of which a second member gains less.
+        That takes other errors, not fewer. None where one with hope does so, which suits larger cells, too; and none of
+        values, of which a second member gains less.
         """
-        if self._of_values:
+        best = self.best(hopeful)
+        if self._of_values or self.gaining(best, hopeful, mates):
             return []
         kinds = {kind(each) for each in hopeful}
-        others = [each for each in self._results if kind(each) not in kinds]
-        return self.gaining(self.best(hopeful), others, mates)[:1]
+        return self.gaining(best, [each for each in self._results if kind(each) not in kinds], mates)[:1]
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
