@@ -28,8 +28,8 @@ HOW = """\
   `--effort high` ("high"), the rest at defaults. Start-up, reading and writing count, about a second of
   each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
   dense float32 rows in memory.
-- **Which times belong together.** `auto` and LightGBM chosen were timed on one machine, the other columns on one that
-  is faster: there `auto` took 6.0 s on satimage, here 8.9 s.
+- **Which times belong together.** `auto` and LightGBM chosen were timed on one machine (but for what is over 600 s),
+  the other columns on one that is slower: there a random forest takes 4.0 s on magic, here 2.8 s.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
   training rows, the one with the fewest wrong rows on the fourth is trained again on all. The time is that of all of
   it. Boosters have the learning rate 0.1 and at most {trees} trees, ended where {patience} more do not lower the
