@@ -223,7 +223,8 @@ def prices(runs: Found) -> list[str]:
         if ratios:
             words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)})")
     said = "Its processor seconds of training, whole command, over a peer's; medians over the sets, (number of sets)"
-    return [f"{said}: {', '.join(words)}."] if words else []
+    machine = "LightGBM chosen alone was timed on the same machine, the others on one that is slower."
+    return [f"{said}: {', '.join(words)}. {machine}"] if words else []
 
 
 def shown(error: float) -> str:
