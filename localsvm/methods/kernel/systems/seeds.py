@@ -48,13 +48,13 @@ class Seeds:
     def of(self, jobs: Sequence[Job]) -> list[PathEnd | None]:
         """Where the paths of jobs begin, which are one a fold."""
         nothing = np.zeros(self._rows.size)
-        zero = float(jobs[0].costs[0]), nothing, nothing
-        return self._under(jobs, zero) if self._tree else [scaled(zero, float(job.costs[0])) for job in jobs]
+        zero = _cost(jobs), nothing, nothing
+        return self._under(jobs, zero) if self._tree else [scaled(zero, _cost([job])) for job in jobs]
 
     def _under(self, jobs: Sequence[Job], end: PathEnd) -> list[PathEnd | None]:
         """Where the paths of jobs begin, of which `end` is a solution without all folds."""
         if len(jobs) == 1:
-            return [self._better(jobs, end) or scaled(end, float(jobs[0].costs[0]))]
+            return [self._at_bounds(jobs[0]) if self._suits_bounds(jobs, end) else scaled(end, _cost(jobs))]
         seeds: list[PathEnd | None] = []
         half = (len(jobs) + 1) // 2
         for some in (jobs[:half], jobs[half:]):
@@ -63,26 +63,29 @@ class Seeds:
 
     def _solved(self, jobs: Sequence[Job], end: PathEnd) -> PathEnd:
         """The solution without the folds of jobs; `end` where those without fewer of them begin at their bounds."""
-        if self._better(jobs, end):
+        if self._suits_bounds(jobs, end):
             return end
-        weight, cost = self._rows.weight_without(*(job.fold for job in jobs)), float(jobs[0].costs[0])
+        weight, cost = self._rows.weight_without(*(job.fold for job in jobs)), _cost(jobs)
         b, f, _ = self._solver.path(weight, None, jobs[0].costs[:1], self._tolerance, scaled(end, cost))
         return cost, b[0], f[0]
 
-    def _better(self, jobs: Sequence[Job], end: PathEnd) -> PathEnd | None:
-        """All coefficients at their bounds without the folds of jobs, if that has a larger dual objective than `end`.
+    def _suits_bounds(self, jobs: Sequence[Job], end: PathEnd) -> bool:
+        """Whether the dual objective without the folds of jobs is larger with all coefficients at their bounds.
 
-        It is C sum_i w_i - C^2 / 2 (wy)' K (wy), of which some rows tell enough.
+        It is C sum_i w_i - C^2 / 2 (wy)' K (wy) there, of which some rows tell enough.
         """
         if not self._bounds:
-            return None
-        cost, b, f = scaled(end, float(jobs[0].costs[0]))
+            return False
+        cost, b, f = scaled(end, _cost(jobs))
         kept = ~np.isin(np.arange(self._n_folds), [job.fold for job in jobs])
         weight, square = self._of_folds
-        if cost * (weight[kept].sum() - 0.5 * cost * square[kept][:, kept].sum()) <= b @ (self._rows.y - 0.5 * f):
-            return None
-        signed = cost * self._rows.weight_without(*(job.fold for job in jobs)) * self._rows.y
-        return cost, signed, cost * self._products[kept].sum(axis=0)
+        at_bounds = cost * (weight[kept].sum() - 0.5 * cost * square[kept][:, kept].sum())
+        return bool(at_bounds > b @ (self._rows.y - 0.5 * f))
+
+    def _at_bounds(self, job: Job) -> PathEnd:
+        """All coefficients of a job at their bounds."""
+        cost, kept = _cost([job]), np.arange(self._n_folds) != job.fold
+        return cost, cost * self._rows.weight_without(job.fold) * self._rows.y, cost * self._products[kept].sum(axis=0)
 
     @cached_property
     def _of_folds(self) -> tuple[Floats, Floats]:
@@ -103,3 +106,8 @@ class Seeds:
     def _of(self, fold: int, some: NDArray[np.bool_]) -> Floats:
         """The w y of some of the rows (size,), 0 outside a fold."""
         return self._rows.pad(self._signed[: self._rows.n] * (some & (self._rows.folds == fold)))
+
+
+def _cost(jobs: Sequence[Job]) -> float:
+    """The first cost of jobs, which is nearly that of each."""
+    return float(jobs[0].costs[0])
