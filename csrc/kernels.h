@@ -39,6 +39,17 @@ struct lsvm_panels {
     int64_t panels, d;
 };
 
+/* The kernel matrix of n rows with themselves, for a kernel of distances, whose rows are computed when they are first read:
+ * a solution of few support vectors needs few. For one thread at a time. */
+struct lsvm_kernel_rows {
+    struct lsvm_points a; /* the n rows */
+    struct lsvm_panels b; /* the same */
+    struct lsvm_kernel kernel;
+    float *k;             /* the matrix, LSVM_ALIGN aligned */
+    int64_t ld;           /* floats from row to row, at least panels * width; zeros right of these */
+    unsigned char *there; /* of each row: whether it has been computed, or is padding, which nobody reads */
+};
+
 /* f_m(x) = sum_j coef_m[j] k_g(x, b_j) for the models m in [group_ptr[g], group_ptr[g+1]) of each kernel g. Of a
  * model's coefficients only the panels with a nonzero are kept: one of many pairs of classes uses few of all support
  * vectors. */

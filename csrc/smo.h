@@ -17,6 +17,7 @@
 #ifndef LSVM_SMO_H
 #define LSVM_SMO_H
 
+#include "kernels.h"
 #include "simd.h"
 #include "status.h"
 
@@ -61,6 +62,9 @@ struct lsvm_smo {
     lsvm_poll poll; /* may be NULL; asked every few thousand iterations */
     void *context;
     const struct lsvm_coef_terms *terms; /* NULL for none */
+    /* The rows of k, where they are computed when they are first read: k is float32 then, and its diagonal 1. NULL where
+     * all rows are there. */
+    const struct lsvm_kernel_rows *rows;
     double limit; /* above 0: the tolerance is relative, to the objective with losses of residuals up to this, or of
                      residuals of 1/200 of it where that is more */
 };

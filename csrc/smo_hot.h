@@ -9,10 +9,15 @@
 #define SMO_BLOCK 256 /* rows after which a maximum is folded: its index is then searched in one block only */
 
 struct NAME(rows) {
-    const REAL *k;
     REAL *g, *up, *dn, *diagonal;
-    int64_t n, ld;
+    int64_t n;
 };
+
+/* Row i of K. */
+static inline const REAL *NAME(row)(const struct lsvm_smo *p, int64_t i)
+{
+    return p->rows ? (const REAL *)(const void *)kernel_row(p->rows, i) : (const REAL *)p->k + i * p->ld;
+}
 
 struct NAME(best) {
     REAL value;
@@ -186,8 +191,9 @@ static inline void NAME(solve_pair)(const struct NAME(rows) * r, int64_t i, int6
 
 static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, int unit)
 {
-    const struct NAME(rows) rows = {p->k, s->g, s->up, s->dn, s->diagonal, p->n, p->ld}, *r = &rows;
-    struct NAME(best) first = NAME(update_and_select)(r, r->k, 0, r->k, 0, unit);
+    const struct NAME(rows) rows = {s->g, s->up, s->dn, s->diagonal, p->n}, *r = &rows;
+    const REAL *any = NAME(row)(p, 0);
+    struct NAME(best) first = NAME(update_and_select)(r, any, 0, any, 0, unit);
     s->converged = 0;
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
         if (iteration % 32 == 0 || first.index < 0 || s->iterations >= s->stop_at) {
@@ -199,7 +205,7 @@ static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state
                 return LSVM_INTERRUPTED;
         }
         const int64_t i = first.index;
-        const REAL *ki = r->k + i * r->ld, up = r->up[i], dn = r->dn[i];
+        const REAL *ki = NAME(row)(p, i), up = r->up[i], dn = r->dn[i];
         const REAL whole = r->g[i] / r->diagonal[i], t = (REAL)NAME(clip_step)(r, i, whole);
         r->up[i] = r->dn[i] = 0; /* i is nobody's partner: itself least of all */
         const int64_t j = NAME(partner)(r, ki, t, t == whole ? 1 / r->diagonal[i] : 0, unit).index;
@@ -207,7 +213,7 @@ static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state
         double si = t, sj = 0;
         if (j >= 0)
             NAME(solve_pair)(r, i, j, ki[j], &si, &sj);
-        const REAL *kj = j >= 0 ? r->k + j * r->ld : ki;
+        const REAL *kj = j >= 0 ? NAME(row)(p, j) : ki;
         si = NAME(move)(r, s, i, si);
         sj = j >= 0 ? NAME(move)(r, s, j, sj) : 0;
         first = NAME(update_and_select)(r, ki, (REAL)si, kj, (REAL)sj, unit);
@@ -291,8 +297,9 @@ static inline struct NAME(best)
 
 static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, int unit)
 {
-    const struct NAME(rows) rows = {p->k, s->g, s->up, s->dn, s->diagonal, p->n, p->ld}, *r = &rows;
-    struct NAME(extremes) e = NAME(update_and_bound)(r, r->k, r->k, 0);
+    const struct NAME(rows) rows = {s->g, s->up, s->dn, s->diagonal, p->n}, *r = &rows;
+    const REAL *any = NAME(row)(p, 0);
+    struct NAME(extremes) e = NAME(update_and_bound)(r, any, any, 0);
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
         s->gap = e.high - e.low;
         s->converged = s->gap <= tolerance;
@@ -301,7 +308,7 @@ static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_st
         if (iteration % 8192 == 8191 && p->poll && p->poll(p->context, s->iterations))
             return LSVM_INTERRUPTED;
         const int64_t i = e.index;
-        const REAL *ki = r->k + i * r->ld;
+        const REAL *ki = NAME(row)(p, i);
         const int64_t j = NAME(offset_partner)(r, ki, r->g[i], r->diagonal[i], unit).index;
         if (j < 0)
             return LSVM_OK;
@@ -314,7 +321,7 @@ static inline int NAME(loop_offset)(const struct lsvm_smo *p, struct lsvm_smo_st
         t = t > room_j ? room_j : t;
         NAME(place)(r, s, i, s->b[i] + t);
         NAME(place)(r, s, j, s->b[j] - t);
-        e = NAME(update_and_bound)(r, ki, r->k + j * r->ld, (REAL)t);
+        e = NAME(update_and_bound)(r, ki, NAME(row)(p, j), (REAL)t);
     }
 }
 
@@ -328,12 +335,11 @@ static int NAME(smo)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double 
 /* out = K c in float64, rows with c = 0 unread. */
 static void NAME(multiply)(const struct lsvm_smo *p, const double *c, double *out)
 {
-    const REAL *k = p->k;
     for (int64_t i = 0; i < p->n; i++)
         out[i] = 0;
     for (int64_t j = 0; j < p->n; j++)
         if (c[j] != 0) {
-            const REAL *row = k + j * p->ld;
+            const REAL *row = NAME(row)(p, j);
             const double cj = c[j];
             for (int64_t i = 0; i < p->n; i++)
                 out[i] += cj * (double)row[i];

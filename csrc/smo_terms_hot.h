@@ -8,10 +8,9 @@
  */
 
 struct NAME(sided) {
-    const REAL *k;
     REAL *g, *up, *dn;
     REAL *shift, *edge, *plus, *minus; /* shift of g; e at 0; curvature where the coefficient grows, and shrinks */
-    int64_t n, ld;
+    int64_t n;
 };
 
 /* Gradient of the region that a gradient g leads to: beyond the edge, or 0. */
@@ -117,11 +116,12 @@ static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
 {
     REAL *extra = s->terms;
     const struct NAME(sided)
-        sided = {p->k, s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n, p->n, p->ld};
+        sided = {s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n, p->n};
     const struct NAME(sided) *r = &sided;
     for (int64_t i = 0; i < p->n; i++)
         NAME(enter)(r, p, s, i);
-    struct NAME(best) first = NAME(sided_select)(r, r->k, 0, r->k, 0);
+    const REAL *any = NAME(row)(p, 0);
+    struct NAME(best) first = NAME(sided_select)(r, any, 0, any, 0);
     s->converged = 0;
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
         if (iteration % 32 == 0 || first.index < 0 || s->iterations >= s->stop_at) {
@@ -135,7 +135,7 @@ static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
                 return LSVM_INTERRUPTED;
         }
         const int64_t i = first.index;
-        const REAL *ki = r->k + i * r->ld, up = r->up[i], dn = r->dn[i];
+        const REAL *ki = NAME(row)(p, i), up = r->up[i], dn = r->dn[i];
         /* the vectors of a block hold the region of i: its gradient there, and its curvature */
         const REAL moved = r->g[i] - r->shift[i], edge = r->edge[i];
         const REAL gi = moved > edge ? moved - edge : moved < -edge ? moved + edge : 0;
@@ -155,10 +155,10 @@ static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
                 *(gi > 0 ? dns : ups) = 0;
             if (edge_j > 0)
                 (grows ? dns : ups)[1] = 0;
-            const struct NAME(rows) pair = {NULL, g, ups, dns, d, 2, 0};
+            const struct NAME(rows) pair = {g, ups, dns, d, 2};
             NAME(solve_pair)(&pair, 0, 1, kij, &si, &sj);
         }
-        const REAL *kj = j >= 0 ? r->k + j * r->ld : ki;
+        const REAL *kj = j >= 0 ? NAME(row)(p, j) : ki;
         si = NAME(sided_move)(r, p, s, i, si);
         sj = j >= 0 ? NAME(sided_move)(r, p, s, j, sj) : 0;
         first = NAME(sided_select)(r, ki, (REAL)si, kj, (REAL)sj);

@@ -252,10 +252,10 @@ def test_systems_of_several_views_have_their_own_kernel() -> None:
     cell = cell_of()
     method = KernelOfEachFold(gamma=(1.0,), cost=(1.0,))
     selection = CellSelection(method, cell, method.grid(cell, 30.0, 3))
-    kernels = [selection.system((fold, ALL), 0, Purpose(1.0), 1).K for fold in range(3)]
+    kernels = [selection.system((fold, ALL), 0, Purpose(1.0), 1).whole for fold in range(3)]
     assert not any(np.shares_memory(a, b) for a, b in combinations(kernels, 2))
     rows = CellSelection(KernelSVM(gamma=(1.0,), cost=(1.0,)), cell, selection.grid)
-    again = [rows.system((WHOLE, ALL), 0, Purpose(1.0), 1).K for _ in range(2)]
+    again = [rows.system((WHOLE, ALL), 0, Purpose(1.0), 1).whole for _ in range(2)]
     assert np.shares_memory(*again)  # one kernel at a time is all that a worker has memory for
 
 

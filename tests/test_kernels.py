@@ -20,6 +20,7 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
+from localsvm.data.blocks.dataset import as_examples
 from localsvm.errors import OptionError
 from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
 from localsvm.kernels._kernels import (
@@ -28,6 +29,7 @@ from localsvm.kernels._kernels import (
     PAD,
     Expansion,
     Panels,
+    RowsOnDemand,
     aligned,
     padded,
     simd_level,
@@ -38,6 +40,7 @@ from localsvm.kernels._kernels import (
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.kernels.symmetric import symmetric_times, widened
+from localsvm.solvers._smo import KernelDual
 from localsvm.threads import Threads
 
 LEVEL_NUMBERS = range(simd_level() + 1)
@@ -105,6 +108,43 @@ def test_matrix_of_one_kernel_is_that_of_several(monkeypatch: pytest.MonkeyPatch
     X, kernel = rows(131, 7, 8), Kernel(kind, 0.3, 0.5, 3)  # two strips and a rest
     several = Gram(X, Scratch()).matrix(kernel)[:131, :131].copy()
     np.testing.assert_array_equal(Gram(X, Scratch(), several=False).matrix(kernel)[:131, :131], several)
+
+
+@pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
+@pytest.mark.parametrize("kind", ["gaussian", "laplacian", "manhattan"])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (17, 3), (131, 7), (230, 41)])
+def test_rows_on_demand_are_those_of_the_matrix(
+    monkeypatch: pytest.MonkeyPatch, level: str, kind: str, n: int, d: int
+) -> None:
+    monkeypatch.setenv("LOCALSVM_SIMD", level)
+    X, kernel = rows(n, d, n), Kernel(kind, 0.3)
+    whole = Gram(X, Scratch(), several=False).matrix(kernel)
+    K = Gram(X, Scratch(), several=False).on_demand(kernel)
+    assert isinstance(K, RowsOnDemand)
+    K.array[:, :n] = np.nan  # what is not computed is not read
+    dual = KernelDual(K, np.zeros(padded(n)), unit_diagonal=True)
+    assert K.computed == 0
+    read = [n - 1, n // 2, n - 1]
+    for i in read:
+        assert_array_equal(dual.multiply(np.eye(padded(n))[i])[:n], whole[i, :n])
+    assert K.computed == len(set(read))
+    assert_array_equal(K.whole(), whole)
+    assert K.computed == n
+
+
+def test_rows_are_on_demand_where_that_is_possible() -> None:
+    gaussian, narrow, wide = Kernel("gaussian", 0.3), rows(40, 64), rows(40, 65)
+    few = as_examples(sparse.eye_array(40, 64, dtype=np.float32, format="csr"))
+    assert isinstance(Gram(narrow, Scratch()).on_demand(gaussian), RowsOnDemand)
+    assert isinstance(Gram(wide, Scratch(), several=False).on_demand(gaussian), RowsOnDemand)
+    for X, kernel in ((wide, gaussian), (narrow, Kernel("polynomial", 1.0)), (few, gaussian), (rows(40, 0), gaussian)):
+        assert_array_equal(Gram(X, Scratch()).on_demand(kernel), Gram(X, Scratch()).matrix(kernel))
+    K = aligned((48, 48), np.float32)
+    for X, kernel, out in ((narrow, Kernel("linear"), K), (rows(40, 0), gaussian, K), (rows(60, 2), gaussian, K)):
+        with pytest.raises(ValueError, match=r"there must be|one of distances|as large as"):
+            RowsOnDemand(X, kernel, out)
+    with pytest.raises(ValueError, match="unit diagonal"):
+        KernelDual(Gram(narrow, Scratch()).on_demand(gaussian), np.zeros(padded(40)))
 
 
 def test_exponential_is_accurate_over_its_range() -> None:

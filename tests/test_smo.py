@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 
 from localsvm.kernels import Kernel
-from localsvm.kernels._kernels import aligned, padded
+from localsvm.kernels._kernels import RowsOnDemand, aligned, padded
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
 from localsvm.solvers._smo import DualReport, KernelDual
@@ -62,6 +62,27 @@ def solve(X, y, kernel, C, offset, tolerance, start=None, double=None, max_itera
     b, f, report = problem.solve(lo, hi, tolerance, start)
     assert not b[n:].any()
     return b[:n], f[:n], report
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_rows_on_demand_give_the_same_bits_and_few_are_computed(offset: bool) -> None:
+    """Along a path and at one cost; with few support vectors most rows are never read."""
+    X, y = blobs(400, 3, 5, 0.2)
+    grams = Gram(X, Scratch()), Gram(X, Scratch())
+    K, on_demand = grams[0].matrix(GAUSSIAN), grams[1].on_demand(GAUSSIAN)
+    assert isinstance(on_demand, RowsOnDemand)
+    wide = np.zeros(padded(400))
+    wide[:400] = y
+    costs, nothing = np.asarray([1.0, 3.0, 10.0]), np.zeros(padded(400))
+    found = []
+    for matrix in (K, on_demand):
+        dual = KernelDual(matrix, wide, offset, unit_diagonal=True)
+        b, f, _ = dual.path(np.abs(wide), None, costs, 1e-3, (1.0, nothing, nothing))
+        hi, lo = np.where(wide > 0, 10.0, 0.0), np.where(wide < 0, -10.0, 0.0)
+        found.append((b, f, *dual.solve(lo, hi, 1e-3)[:2]))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.count_nonzero(found[0][2]) <= on_demand.computed < 200
 
 
 def dual_objective(K: np.ndarray, y: np.ndarray, b: np.ndarray) -> float:

@@ -45,6 +45,13 @@ class Panels:
         out: NDArray[np.float64],
     ) -> None: ...
 
+class RowsOnDemand:
+    array: NDArray[np.float32]
+    address: int
+    computed: int
+    def __init__(self, X: NDArray[np.float32], kernel: Kernel, out: NDArray[np.float32]) -> None: ...
+    def whole(self) -> NDArray[np.float32]: ...
+
 class Expansion:
     def __init__(
         self,

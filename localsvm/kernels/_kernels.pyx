@@ -22,6 +22,13 @@ cdef extern from "kernels.h":
         const float *packed
         const float *norm
         int64_t panels, d
+    cdef struct lsvm_kernel_rows:
+        lsvm_points a
+        lsvm_panels b
+        lsvm_kernel kernel
+        float *k
+        int64_t ld
+        unsigned char *there
     cdef struct lsvm_expansion:
         lsvm_panels b
         int64_t groups
@@ -196,6 +203,61 @@ cdef class Panels:
         a = points_of(X, norms)
         with nogil:
             lsvm_accumulate(self.ops, &a, &self.b, &k, &coef[0], &out[0])
+
+
+cdef class RowsOnDemand:
+    """The kernel matrix of rows with themselves, for a kernel of distances, whose rows are computed as they are needed.
+
+    A solver in C reads them by `address`, and computes what it reads first (csrc/kernels.h). For one thread at a time.
+
+    Parameters
+    ----------
+    X : (n, d) float32, C-order.
+    kernel : Kernel
+    out : (size, size) float32, aligned; n padded. The matrix, which is written over.
+
+    Attributes
+    ----------
+    array : `out`, of which some rows are there.
+    """
+    cdef lsvm_kernel_rows rows
+    cdef Panels panels
+    cdef object X, norms, there, kernel
+    cdef readonly object array
+
+    def __init__(self, const float[:, ::1] X, kernel, float[:, ::1] out):
+        cdef float[::1] norms
+        cdef unsigned char[::1] there
+        if not kernel.uses_distances or X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError("the kernel must be one of distances, and there must be rows and features")
+        self.X, self.kernel, self.panels = np.asarray(X), kernel, Panels(X, kernel.base)
+        self.norms, self.array = self.panels.norms_of(X), np.asarray(out)
+        if out.shape[0] != padded(X.shape[0]) or out.shape[1] != out.shape[0] or <size_t>&out[0, 0] % LSVM_ALIGN:
+            raise ValueError("out must be aligned, and as large as the rows are many")
+        self.array[:, self.panels.size:] = 0
+        self.there = np.zeros(out.shape[0], np.uint8)
+        self.there[X.shape[0]:] = 1
+        norms, there = self.norms, self.there
+        self.rows = lsvm_kernel_rows(points_of(X, norms), self.panels.b, make_kernel(kernel), &out[0, 0], out.shape[1],
+                                     &there[0])
+
+    @property
+    def address(self) -> int:
+        """That of the struct lsvm_kernel_rows, which this object owns."""
+        return <size_t>&self.rows
+
+    @property
+    def computed(self) -> int:
+        """How many rows are there."""
+        return int(self.there[: self.panels.n].sum())
+
+    def whole(self) -> np.ndarray:
+        """The matrix with all its rows; the padding is finite."""
+        if not self.there.all():
+            self.panels.kernel_matrix(self.kernel, self.X, self.array, self.norms)
+            self.there[:] = 1
+        self.array[self.panels.n:] = 0
+        return self.array
 
 
 def transform(kernel, const float[:, ::1] source, float[:, ::1] out) -> None:

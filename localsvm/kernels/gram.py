@@ -11,7 +11,7 @@ from scipy import sparse
 from localsvm.data.blocks.dataset import Examples
 from localsvm.errors import RunError
 from localsvm.kernels import PRODUCTS, SQUARES, SUMS, Kernel
-from localsvm.kernels._kernels import Panels, padded, transform
+from localsvm.kernels._kernels import Panels, RowsOnDemand, padded, transform
 from localsvm.kernels.entries import base_of, entry_radius, few_entries
 from localsvm.kernels.scratch import Scratch
 from localsvm.naming import opt
@@ -84,6 +84,16 @@ class Gram:
         if not np.isfinite(np.diagonal(out)).all():
             raise overflow(kernel)
         return out
+
+    def on_demand(self, kernel: Kernel) -> NDArray[Any] | RowsOnDemand:
+        """The matrix in float32, of which rows are computed when a solver first reads them, as few solutions need all.
+
+        It is whole where distances are stored or rows sparse, and for kernels of products.
+        """
+        if self._stores or self._sparse is not None or not kernel.uses_distances or not self._raw.size:
+            return self.matrix(kernel)
+        out = self._scratch.array("kernel", (self.size, self.size), np.float32)
+        return RowsOnDemand(self._rows if kernel.base == SQUARES else self._raw, kernel, out)
 
     def _base_of(self, base: str, double: bool) -> NDArray[Any]:
         """Distances or products, of which all kernels of a kind are functions; only the last matrix is kept."""

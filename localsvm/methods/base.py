@@ -70,12 +70,10 @@ class Purpose:
     ----------
     cost : the largest C, for all rows of the cell; nan where the grid has no costs.
     final : its solutions become the model.
-    single : there was no choice; one solution on the whole cell is all that is asked for.
     """
 
     cost: float
     final: bool = False
-    single: bool = False
 
 
 class System(ABC):

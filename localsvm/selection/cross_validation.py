@@ -372,7 +372,7 @@ class CellSelection:
         fits: dict[int, Fit] = {}
         for k, pick in enumerate(scores.chosen if scores else [Pick(Point(np.nan, np.nan, 0, 0), None)] * choices):
             mine = [i for i, job in enumerate(jobs) if choices == 1 or job.problem == k]
-            fits |= self._solved(jobs, mine, pick, single=scores is None)
+            fits |= self._solved(jobs, mine, pick)
         found = [fits[i] for i in sorted(fits)]
         self._voted = found if vote else None
         return found
@@ -387,14 +387,11 @@ class CellSelection:
                 fits |= self._solved(jobs, [i], pick)
         return list(fits.values())
 
-    def _solved(self, jobs: list[Job], mine: Sequence[int], pick: Pick, single: bool = False) -> dict[int, Fit]:
-        """Solutions at a point of some of the jobs, by their places, which begin from what is kept of it.
-
-        single : whether there was no cross-validation.
-        """
+    def _solved(self, jobs: list[Job], mine: Sequence[int], pick: Pick) -> dict[int, Fit]:
+        """Solutions at a point of some of the jobs, by their places, which begin from what is kept of it."""
         point, known = pick.best, pick.kept.starts if pick.kept else None
         cost = float(self.grid.costs_for(self.cell.trained_on(WHOLE))[point.cost])
-        purpose = Purpose(cost, final=True, single=single)
+        purpose = Purpose(cost, final=True)
         at_point: list[Job] = [job.at(point.cost, point.cost + 1) for job in jobs]
         fits: dict[int, Fit] = {}
         for view, places in self.views(at_point, mine).items():

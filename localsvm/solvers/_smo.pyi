@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from localsvm.kernels._kernels import RowsOnDemand
 from localsvm.solvers.boxes import Dual
 
 MAX_ITERATIONS: int
@@ -28,7 +29,7 @@ class KernelDual:
     y: NDArray[np.float64]
     def __init__(
         self,
-        K: NDArray[np.float32] | NDArray[np.float64],
+        K: NDArray[np.float32] | NDArray[np.float64] | RowsOnDemand,
         y: NDArray[np.float64],
         offset: bool = False,
         unit_diagonal: bool = False,

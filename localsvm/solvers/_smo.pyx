@@ -7,6 +7,12 @@ from libc.stdint cimport int64_t
 
 from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_poll, ops_at, poll, raise_for
 
+from localsvm.kernels._kernels import RowsOnDemand
+
+
+cdef extern from "kernels.h":
+    cdef struct lsvm_kernel_rows:
+        pass
 
 cdef extern from "smo.h":
     cdef struct lsvm_coef_terms:
@@ -23,6 +29,7 @@ cdef extern from "smo.h":
         lsvm_poll poll
         void *context
         const lsvm_coef_terms *terms
+        const lsvm_kernel_rows *rows
         double limit
     cdef struct lsvm_report:
         double objective, gap, violation, bias
@@ -115,7 +122,7 @@ cdef class KernelDual:
 
     Parameters
     ----------
-    K : (n, ld) float32 or float64, C-order and aligned
+    K : (n, ld) float32 or float64, C-order and aligned; or RowsOnDemand, which has a unit diagonal
         n and ld are multiples of LSVM_PAD; the padding must be finite.
     y : (n,) float64
         Labels -1 and +1, or values; 0 in the padding.
@@ -132,12 +139,17 @@ cdef class KernelDual:
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
-    cdef object K
+    cdef object K, rows
     cdef readonly object y
     cdef int64_t n
 
     def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0, double limit=0.0):
         cdef const double[::1] targets = y
+        self.rows = K if isinstance(K, RowsOnDemand) else None
+        if self.rows is not None:
+            if not unit_diagonal:
+                raise ValueError("rows on demand have a unit diagonal")
+            K = self.rows.array
         if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or K.ctypes.data % LSVM_ALIGN:
             raise ValueError("K must be an aligned C-order float32 or float64 array")
         if K.shape[0] % LSVM_PAD or K.shape[1] % LSVM_PAD or targets.shape[0] != K.shape[0] or K.shape[1] < K.shape[0]:
@@ -147,6 +159,7 @@ cdef class KernelDual:
         self.p.n = K.shape[0]
         self.p.ld = K.shape[1]
         self.p.k = <const void *><size_t>K.ctypes.data
+        self.p.rows = NULL if self.rows is None else <const lsvm_kernel_rows *><size_t>self.rows.address
         self.p.is_double = K.dtype == np.float64
         self.p.unit_diagonal = unit_diagonal
         self.p.offset = offset

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import RowsOnDemand
 from localsvm.kernels.blocks import KernelRows
 from localsvm.methods.base import WHOLE, System
 from localsvm.methods.cell import Cell, Job
@@ -25,7 +26,7 @@ from localsvm.solvers.blocks import BlockDual
 from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
-Matrix = NDArray[Any] | KernelRows
+Matrix = NDArray[Any] | RowsOnDemand | KernelRows
 
 
 class PathPoint(NamedTuple):
@@ -54,7 +55,8 @@ class KernelSystem(System):
 
     Parameters
     ----------
-    K : the kernel matrix of the cell's rows, padded, or rows whose kernel is computed as it is needed
+    K : the kernel matrix of the cell's rows, padded, with all rows or those that were read; or rows whose kernel is
+        computed block by block
     offset : with LIBSVM's offset b
     tolerance : of the models
     known : the rows of the cell's problems, shared by its systems; filled as they are needed
@@ -108,9 +110,10 @@ class KernelSystem(System):
             return None
         return KernelStart(np.sum([start.b for start in starts], axis=0) / max(1, len(starts) - 1), 0)
 
-    def support_share(self, cost: float) -> float:
-        """Share of the rows that are support vectors of the first problem at this cost; 1 where nothing is solved."""
-        return self._problem(0).support_share(cost)
+    @property
+    def whole(self) -> NDArray[Any] | KernelRows:
+        """The kernel, with all its rows where it is a matrix."""
+        return self.K.whole() if isinstance(self.K, RowsOnDemand) else self.K
 
     def _problem(self, index: int) -> BinaryProblem:
         key = index, not isinstance(self.K, KernelRows)
@@ -147,9 +150,9 @@ class BinaryProblem:
 
     def held_out(self, jobs: Sequence[Job], solutions: Sequence[Sequence[PathPoint]], out: Floats) -> None:
         """Fill `out` (costs, rows of the cell) with decision values by the model of the fold that holds the row out."""
-        K = self.system.K
-        part: Matrix | None = None
+        part: NDArray[Any] | KernelRows | None = None
         if not self.rows.everybody and self.rows.solved:
+            K = self.system.whole
             part = K.part(self.rows.places) if isinstance(K, KernelRows) else K[self.rows.places]  # once for all folds
         for job, path in zip(jobs, solutions, strict=True):
             held = self.cell.held_out(job.fold)
@@ -174,15 +177,6 @@ class BinaryProblem:
             for job, start in zip(jobs, starts, strict=True)
         ]
 
-    def support_share(self, cost: float) -> float:
-        """Share of the rows that are support vectors at this cost; 1 where nothing is solved."""
-        if not self.rows.solved:
-            return 1.0
-        signed = cost * self.rows.weight * self.rows.y
-        lo, hi = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
-        b, _, _ = self._solver().solve(lo, hi, self.system.tolerance)
-        return float(np.count_nonzero(b)) / self.rows.n
-
     def _model(self, solver: Dual, job: Job, start: KernelStart | None) -> KernelModel:
         """Solve a job on from its start, and certify the model."""
         cost = float(job.costs[0])
@@ -197,12 +191,14 @@ class BinaryProblem:
         return KernelModel(rows.problem, job.fold, kernel, cost, gap, report, rows.places[keep], b[keep])
 
     def _solver(self) -> Dual:
-        K, offset = self.system.K, self.system.offset
+        offset, epochs = self.system.offset, self.system.online_epochs
+        K = self.system.K
         if isinstance(K, KernelRows):
             return BlockDual(K if self.rows.everybody else K.part(self.rows.places), self.rows.y, offset)
-        part = K if self.rows.everybody else self._gather(K)
+        if isinstance(K, RowsOnDemand) and (epochs or not self.rows.everybody):
+            K = K.whole()
+        part = K if isinstance(K, RowsOnDemand) or self.rows.everybody else self._gather(K)
         dual = KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances)
-        epochs = self.system.online_epochs
         return OnlineDual(dual, epochs, self.cell.random) if epochs else dual
 
     def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
@@ -227,7 +223,7 @@ def _by_problem(jobs: Sequence[Job]) -> list[tuple[int, int, int]]:
     return [(problems[a], a, z) for a, z in zip(edges, [*edges[1:], len(jobs)], strict=True)]
 
 
-def _products(K: Matrix, part: Matrix, b: Floats, held: slice) -> Any:
+def _products(K: NDArray[Any] | KernelRows, part: NDArray[Any] | KernelRows, b: Floats, held: slice) -> Any:
     """Products (costs, held rows) of b (costs, rows of part) with the kernel of part and the held-out rows."""
     if isinstance(K, KernelRows):
         assert isinstance(part, KernelRows)
