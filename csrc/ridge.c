@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* The lower triangle of a row-major matrix is the upper one of a column-major one. */
-static char LOWER[] = "U";
+/* The lower triangle of a row-major matrix is the upper one of a column-major one. The other one is factored in a fifth
+ * less time. */
+static char LOWER[] = "U", UPPER[] = "L", TRANSPOSED[] = "T", PLAIN[] = "N";
 
 int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const float *kernel, int n, int ld, float ridge,
                       float *out)
@@ -41,28 +42,26 @@ int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, 
                         const int64_t *others, int m, float *out)
 {
     int info = 0;
-    float *coef = r->a; /* outputs x m */
+    float one = 1.0f, zero = 0.0f, *coef = r->a; /* outputs x m */
     for (int i = 0; i < m; i++) {
         const float *from = r->kernel + others[i] * r->ld;
         float *to = r->inverse + (int64_t)i * r->ld;
-        for (int j = 0; j <= i; j++)
+        for (int j = i; j < m; j++)
             to[j] = from[others[j]];
         to[i] += r->ridge;
         for (int c = 0; c < r->outputs; c++)
             coef[(int64_t)c * m + i] = r->y[others[i] * r->outputs + c];
     }
-    lapack->potrf(LOWER, &m, r->inverse, &r->ld, &info);
+    lapack->potrf(UPPER, &m, r->inverse, &r->ld, &info);
     if (info != 0)
         return LSVM_SINGULAR;
-    lapack->potrs(LOWER, &m, &r->outputs, r->inverse, &r->ld, coef, &m, &info);
+    lapack->potrs(UPPER, &m, &r->outputs, r->inverse, &r->ld, coef, &m, &info);
+    float *left = r->inverse + (int64_t)m * r->ld; /* behind the factor there is room for the kernel of the k rows */
     for (int i = 0; i < k; i++) {
-        const float *row = r->kernel + rows[i] * r->ld;
-        for (int c = 0; c < r->outputs; c++) {
-            double sum = 0.0;
-            for (int j = 0; j < m; j++)
-                sum += (double)row[others[j]] * (double)coef[(int64_t)c * m + j];
-            out[(int64_t)i * r->outputs + c] = (float)sum;
-        }
+        const float *from = r->kernel + rows[i] * r->ld;
+        for (int j = 0; j < m; j++)
+            left[(int64_t)i * r->ld + j] = from[others[j]];
     }
+    lapack->gemm(TRANSPOSED, PLAIN, &r->outputs, &k, &m, &one, coef, &m, left, &r->ld, &zero, out, &r->outputs);
     return LSVM_OK;
 }

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import Panels, aligned, padded
 from localsvm.representations.pair_slopes import PairSlopes
 
 Floats = NDArray[np.float64]
-BLOCK = 1 << 16  # elements worked on at once
 PAIRS = 8  # shifts of a sample against itself, whose pairs of rows say how far two rows are apart
 
 
@@ -57,13 +58,12 @@ class Distance(ABC):
     def by_values(self, values: Floats, slope: Floats) -> Floats:
         """Derivative by the parameters, of that by the map."""
 
-    @abstractmethod
-    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
-        """How far mapped rows Z (m, r) are from one of them, (m,), but for a constant. norms : of `norms_of`."""
-
-    @abstractmethod
-    def norms_of(self, Z: Dense) -> Dense:
-        """What `from_row` needs of each mapped row, (m,)."""
+    def from_rows(self, Z: Dense, rows: NDArray[np.int64]) -> Dense:
+        """How far mapped rows Z (m, r) are from some of them, (rows, m): the base of the kernel."""
+        panels = Panels(np.ascontiguousarray(Z[rows]), Kernel(self.kernel).base)
+        out = aligned((len(Z), padded(len(rows))), np.float32)
+        panels.products(Z, out, panels.norms_of(Z))
+        return np.ascontiguousarray(out[:, : len(rows)].T)
 
     @abstractmethod
     def size(self, L: Floats) -> float:
@@ -112,14 +112,6 @@ class Euclidean(Distance):
         """The derivative itself."""
         return slope
 
-    def norms_of(self, Z: Dense) -> Dense:
-        """Squared norms."""
-        return np.asarray(np.einsum("ij,ij->i", Z, Z))
-
-    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
-        """Squared distances, without the norm of the one row."""
-        return np.asarray(norms - 2.0 * (Z @ Z[row]))
-
     def size(self, L: Floats) -> float:
         """Root of the squared entries' sum over the number of features."""
         return float(np.sqrt(np.square(L).sum() / len(L)))
@@ -148,21 +140,6 @@ class Manhattan(Distance):
         """Twice the parameters, times the derivative by their squares."""
         return 2.0 * values * slope
 
-    def norms_of(self, Z: Dense) -> Dense:
-        """Nothing."""
-        return np.zeros(len(Z), np.float32)
-
-    def from_row(self, Z: Dense, norms: Dense, row: int) -> Dense:
-        """Distances, block by block: what is between stays in the cache, which takes less than half of the time."""
-        out, ones, step = np.empty(len(Z), np.float32), np.ones(Z.shape[1], np.float32), max(1, BLOCK // Z.shape[1])
-        apart = np.empty((min(step, len(Z)), Z.shape[1]), np.float32)
-        for first in range(0, len(Z), step):
-            part = Z[first : first + step]
-            away = apart[: len(part)]
-            np.abs(np.subtract(part, Z[row], out=away), out=away)
-            np.dot(away, ones, out=out[first : first + step])
-        return out
-
     def size(self, L: Floats) -> float:
         """Mean of the weights."""
         return float(L.sum() / len(L))
@@ -179,7 +156,8 @@ FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are fi
 
 def mapped(X: Dense, L: Dense) -> Dense:
     """Rows (n, r) float32 mapped by a metric L, without values whose squares are not finite."""
-    return np.asarray(np.clip(X * L if L.ndim == 1 else X @ L, -FAR, FAR))
+    Z: Dense = X * L if L.ndim == 1 else X @ L
+    return np.clip(Z, -FAR, FAR, out=Z)
 
 
 DISTANCES: dict[str, Distance] = {kind.name: kind() for kind in (Euclidean, Manhattan, Laplacian)}

@@ -8,14 +8,15 @@ metric and the ridge are learned along.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Dense, dense_rows
+from localsvm.kernels._kernels import padded
 from localsvm.representations.distances import mapped
 from localsvm.representations.metric_losses import ClassLoss, MetricLoss, ValueLoss
 from localsvm.representations.metric_rows import MetricRows
@@ -24,6 +25,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 SAMPLE = 700  # rows of half a sample; 500 lost 2.8 points on HIGGS-like rows, 1000 take three times the time
 SHARE = 4  # half a sample is at most one row in so many
+TRAINED, MATRIX_TRAINED = 0.4, 400  # share of a sample that predicts the others; at least so many rows for a matrix
 POOL, POOL_ELEMENTS = 50_000, 1 << 24  # near samples are the nearest of so many random rows, or of fewer long ones
 POOL_STEPS = 10  # for which a pool serves: the metric changes little meanwhile
 RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at the end
@@ -78,14 +80,6 @@ class Course:
         return replace(self, values=values)
 
 
-class _Pool(NamedTuple):
-    """Rows (m,), and what a metric makes of them: (m, r) float32, and their norms (m,) by `Distance.norms_of`."""
-
-    rows: Rows
-    mapped: Dense
-    norms: Dense
-
-
 class MetricLearner:
     """A learner of metrics from some rows.
 
@@ -133,16 +127,17 @@ class MetricLearner:
         """
         if self._size < 2:
             return course
-        values, loss = course.values, self._loss()
+        values = course.values
+        loss = self._loss(_trained(self._size, values.ndim == 2))
         scalars = np.asarray([course.scale, course.ridge])
         step, scalar_step = Adam(values.shape), Adam((2,))
         total, averaged = np.zeros_like(values), 0
         for k in range(1, count + 1):
             self._check()
             if near and k % POOL_STEPS == 1:
-                pool = self._pool(values, rng)
-            part = self._near(pool, rng) if near else self._random(rng)
-            slope, scalar_slope = self._gradient(loss, self._halved(part, rng), values, scalars)
+                parts = self._near(values, rng)
+            part = next(parts) if near else self._random(rng)
+            slope, scalar_slope = self._gradient(loss, self._shuffled(part, rng), values, scalars)
             if self._data.ties is not None and values.ndim == 1:
                 slope = np.asarray(np.bincount(self._data.ties, slope)[self._data.ties], np.float64)
             size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
@@ -154,10 +149,12 @@ class MetricLearner:
         scale, ridge = (float(scalar) for scalar in scalars)
         return Course(total / averaged, course.unit, scale, ridge)
 
-    def _loss(self) -> MetricLoss:
-        """The loss of samples."""
+    def _loss(self, trained: int) -> MetricLoss:
+        """The loss of samples of which so many rows predict the others."""
         n, problems, kernel = self._size, self._data.Y.shape[1], self.distance.kernel
-        return ValueLoss(n, kernel, self._data.levels) if self._data.values else ClassLoss(n, problems, kernel)
+        if self._data.values:
+            return ValueLoss(n, trained, kernel, self._data.levels)
+        return ClassLoss(n, trained, problems, kernel)
 
     def _gradient(self, loss: MetricLoss, part: Rows, values: Floats, scalars: Floats) -> tuple[Floats, Floats]:
         """Gradient of the sample's loss: by the metric, and by the logarithms of its factor and of the ridge.
@@ -167,7 +164,7 @@ class MetricLearner:
         factor, ridge = float(np.exp(scalars[0])), float(np.exp(scalars[1]))
         L, X = (factor * self.distance.map_of(values)).astype(np.float32), self._rows_at(part)
         try:
-            pairs, ridge_slope = loss.slope(mapped(X, L), self._data.Y[part], self._weights(part), ridge)
+            pairs, ridge_slope = loss.slope(mapped(X, L), self._data.Y[part], self._weights(part, loss.trained), ridge)
         except ArithmeticError:
             return np.zeros(values.shape), np.zeros(2)
         slope = self.distance.slope(X, L, pairs)
@@ -177,34 +174,41 @@ class MetricLearner:
     def _random(self, rng: np.random.Generator) -> Rows:
         return np.asarray(np.sort(rng.choice(self._rows, self._size, replace=False)))
 
-    def _halved(self, part: Rows, rng: np.random.Generator) -> Rows:
-        """The rows of a sample at random, and those of a group side by side: the first half predicts the second."""
+    def _shuffled(self, part: Rows, rng: np.random.Generator) -> Rows:
+        """The rows of a sample at random, and those of a group side by side: the first ones predict the others."""
         part = rng.permutation(part)
         if self._data.group is None:
             return part
         groups, of = np.unique(self._data.group[part], return_inverse=True)
         return np.asarray(part[np.argsort(rng.permutation(len(groups))[of.reshape(-1)], kind="stable")])
 
-    def _weights(self, part: Rows) -> Floats:
-        """Weights of the rows of a sample: 0 for those of the second half whose group is in the first, too."""
-        weight, half = self._data.weight[part], len(part) // 2
+    def _weights(self, part: Rows, trained: int) -> Floats:
+        """Weights of the rows of a sample: 0 for those behind the first ones whose group is among these, too."""
+        weight = self._data.weight[part]
         if self._data.group is not None:
             group = self._data.group[part]
-            weight[half:] *= ~np.isin(group[half:], group[:half])
+            weight[trained:] *= ~np.isin(group[trained:], group[:trained])
         return weight
 
-    def _near(self, pool: _Pool, rng: np.random.Generator) -> Rows:
-        """The rows of a pool that are nearest to a random one of them."""
-        distance = self.distance.from_row(pool.mapped, pool.norms, int(rng.integers(len(pool.rows))))
-        return np.sort(pool.rows[np.argpartition(distance, self._size - 1)[: self._size]])
+    def _near(self, values: Floats, rng: np.random.Generator) -> Iterator[Rows]:
+        """POOL_STEPS samples: the rows of a pool that are nearest to a random one, by the metric of some parameters."""
+        rows, X = self._pool(rng)
+        Z = mapped(X, self.distance.map_of(values).astype(np.float32))
+        for distance in self.distance.from_rows(Z, rng.integers(len(rows), size=POOL_STEPS)):
+            yield np.sort(rows[np.argpartition(distance, self._size - 1)[: self._size]])
 
-    def _pool(self, values: Floats, rng: np.random.Generator) -> _Pool:
-        """Random rows, mapped by the metric of these parameters."""
-        rows, size = self._rows, _pool_size(self.rows, self._size, self._data.X.shape[1])
-        if len(rows) > size:
-            rows = np.sort(rng.choice(rows, size, replace=False))
-        Z = mapped(self._rows_at(rows), self.distance.map_of(values).astype(np.float32))
-        return _Pool(rows, Z, self.distance.norms_of(Z))
+    def _pool(self, rng: np.random.Generator) -> tuple[Rows, Dense]:
+        """Random rows, and what they hold; all rows where there are no more."""
+        size = _pool_size(self.rows, self._size, self._data.X.shape[1])
+        if self.rows <= size:
+            return self._everybody
+        rows = np.sort(rng.choice(self._rows, size, replace=False))
+        return rows, self._rows_at(rows)
+
+    @cached_property
+    def _everybody(self) -> tuple[Rows, Dense]:
+        """All rows, and what they hold."""
+        return self._rows, self._rows_at(self._rows)
 
     def _rows_at(self, rows: Rows) -> Dense:
         return dense_rows(self._data.X, rows) - self._centre
@@ -213,8 +217,8 @@ class MetricLearner:
 def learning_bytes(rows: int, columns: int, matrix: int, sample: int = SAMPLE, outputs: int = 1) -> int:
     """Bytes that a learner of so many rows, with so many outputs each, holds at most beside these.
 
-    It holds kernel matrices, outputs and rows of a sample, the rows of a pool and what becomes of them while the pool
-    before is still there, and, where a matrix has `matrix` columns and not 0, the arrays of it and of Adam.
+    It holds kernel matrices, outputs and rows of a sample, the rows of a pool while they are mapped, their distances,
+    and, where a matrix has `matrix` columns and not 0, the arrays of it and of Adam.
     """
     half = _half_size(rows, sample)
     pool = _pool_size(rows, 2 * half, columns) if rows >= NEAR_FROM else 0
@@ -223,7 +227,14 @@ def learning_bytes(rows: int, columns: int, matrix: int, sample: int = SAMPLE, o
         + OUTPUT_BYTES * outputs * half
         + MATRIX_ARRAYS * 8 * matrix * matrix
         + 4 * columns * max(8 * half + pool, 4 * pool)
+        + 4 * (padded(POOL_STEPS) + POOL_STEPS) * pool
     )
+
+
+def _trained(size: int, matrix: bool) -> int:
+    """Number of rows in a sample of so many that predict the others, for weights or a matrix: half of them at most."""
+    wanted = max(int(TRAINED * size), MATRIX_TRAINED if matrix else 1)
+    return max(1, min(wanted, size // 2))
 
 
 def _half_size(rows: int, most: int) -> int:

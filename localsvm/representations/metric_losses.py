@@ -1,7 +1,7 @@
 """The losses of a sample of rows that a metric is learned by, and how they change with the kernel.
 
-Kernel ridge regression of one half of the sample predicts the other half. To leave each row out by itself needs the
-inverse of the kernel matrix: for as many predicted rows it takes three times the time.
+Kernel ridge regression of some rows of the sample, about half of them, predicts the others. To leave each row out by
+itself needs the inverse of the kernel matrix: for as many predicted rows it takes three times the time.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ LARGEST_RESIDUAL = 3.0  # in deviations of all values: larger ones count as this
 
 
 class MetricLoss(ABC):
-    """A loss of the second half of samples of n rows, by one kernel of distances.
+    """A loss of the last rows of samples of n rows, by one kernel of distances.
 
     Parameters
     ----------
-    n : rows of a sample, at least 2.
+    n, trained : rows of a sample, and the first ones among them, which predict the others; 0 < trained < n.
     outputs : values that a row is given.
     kernel : its kind; see `localsvm.kernels`.
     """
 
-    def __init__(self, n: int, outputs: int, kernel: str) -> None:
-        self._trained = n // 2
-        self._solver = HeldOut(n, self._trained, outputs, kernel)
+    def __init__(self, n: int, trained: int, outputs: int, kernel: str) -> None:
+        self.trained = trained
+        self._solver = HeldOut(n, trained, outputs, kernel)
 
     @abstractmethod
     def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
@@ -48,7 +48,7 @@ class MetricLoss(ABC):
         ----------
         Z, Y, weight : (n, r) mapped rows, (n, outputs), and (n,) from 0.
         """
-        t = self._trained
+        t = self.trained
         share = weight[t:] / (weight[t:].sum() or 1.0)
         by_values = self.by_values(self._solver.values(Z, Y[:t], ridge), Y[t:], share)
         return PairSlopes(*self._solver.slopes(by_values.astype(np.float32))), self._solver.ridge_slope
@@ -69,8 +69,8 @@ class ValueLoss(MetricLoss):
     row is its value and the quantile of all residuals.
     """
 
-    def __init__(self, n: int, kernel: str, levels: Sequence[float] = ()) -> None:
-        super().__init__(n, 1, kernel)
+    def __init__(self, n: int, trained: int, kernel: str, levels: Sequence[float] = ()) -> None:
+        super().__init__(n, trained, 1, kernel)
         self._levels = levels
 
     def by_values(self, values: Dense, Y: Dense, share: Floats) -> Floats:
