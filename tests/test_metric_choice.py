@@ -15,7 +15,6 @@ from selecting import observed_of
 
 from localsvm import LocalSVR
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.data.blocks.dealing import Mates
 from localsvm.errors import OptionError
 from localsvm.features.learned import learned_metric
 from localsvm.features.ranks import Ranks
@@ -440,18 +439,6 @@ def test_the_rows_of_a_fold_teach_nothing_to_what_they_judge(geometry: Geometry)
 # --- what is not judged
 
 
-def of_values(losses: dict[str, np.ndarray]) -> Any:
-    """The same as `trial`, of values, for rows whose guesses are far off."""
-    made = trial(losses)
-    ends = np.where(np.arange(len(made._folds)) % 2, 9.0, -9.0)[:, None].astype(np.float32)
-    views = {ranks: rows._replace(values=True, Y=ends) for ranks, rows in made._views.items()}
-    made._views, made._of_values = views, True
-    for geometry, results in made._results.items():
-        loss = results[0].losses[0]
-        made._results[geometry] = {0: Judged(np.stack([loss, loss]), np.zeros((len(loss), 1)))}
-    return made
-
-
 def test_weaker_ones_are_judged_until_one_is_clearly_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     base = np.random.default_rng(0).random(400)
     above = {"diag": 0.0, "diag^0.5": -0.2, "diag^0.25": 0.5, "none": 0.0}
@@ -464,22 +451,6 @@ def test_weaker_ones_are_judged_until_one_is_clearly_worse(monkeypatch: pytest.M
 
     monkeypatch.setattr(made, "add", add)
     assert [each.label for each in made.weakened(tried[:1], tried)] == ["diag", "diag^0.5", "diag^0.25"]
-
-
-def test_one_fold_is_enough_for_values_where_one_geometry_is_better_beyond_doubt() -> None:
-    rng = np.random.default_rng(0)
-    base, noise = 2.0 + rng.random(400), rng.standard_normal(400)
-    first, best, other = (Geometry.named(label) for label in ("none", "diag", "full"))
-
-    def sure(less: Any, make: Any = of_values, hopeful: Any = (best,), mates: Any = None) -> bool:
-        made = make({"none": base, "diag": base - less + 0.5 * noise, "full": base})
-        return bool(made.is_sure(first, list(hopeful), 3, mates))
-
-    assert sure(1.0) and not sure(0.1)
-    assert not sure(1.0, trial) and not sure(1.0, hopeful=(best, other))
-    groups = np.arange(400) // 100
-    in_one = np.where(groups == 0, 1.5, 0.0)
-    assert sure(in_one) and not sure(in_one, mates=Mates(groups))
 
 
 def test_weights_that_are_far_behind_have_no_matrix() -> None:

@@ -331,8 +331,8 @@ def test_held_out_values_say_how_much_each_member_weighs(tmp_path: Path, monkeyp
     """A few rows are enough for the weights here. No member is worse than alone, and the sum of the weights is 1."""
     monkeypatch.setattr(averaging, "LEAST_ROWS", 50)
     config = TrainingConfig(KernelSVM(loss=LEAST_SQUARES, **TWO), repeats=3)
-    train(curved(400, 0), config, tmp_path / "m.h5")
-    train(curved(400, 0), replace(config, repeats=1), tmp_path / "one.h5")
+    train(curved(400, 3), config, tmp_path / "m.h5")
+    train(curved(400, 3), replace(config, repeats=1), tmp_path / "one.h5")
     weights = members_of(tmp_path / "m.h5")["weights"]
     assert len(weights) == 3 and sum(weights) == pytest.approx(1.0) and max(weights) > 0.4
     assert rmse(tmp_path / "m.h5") < 1.05 * rmse(tmp_path / "one.h5")

@@ -1,7 +1,7 @@
 """Chooses the geometry of rows by rows that it did not see: the Euclidean one stays unless another is clearly better.
 
 A geometry is a distance, a view of the columns, and a learned metric of some form and strength. Candidates are learned
-without each of some folds and judged by it; what is hopeless on the first folds costs no more.
+without a fold of the rows and judged by it; what is hopeless on the first one costs no more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localsvm.representations.metric_judging import CELL, FOLDS
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, learning_bytes
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED, Choice
-from localsvm.representations.metric_trial import SECOND, STRENGTHS, Trial, kind, weaker
+from localsvm.representations.metric_trial import STRENGTHS, Trial, kind, weaker
 from localsvm.threads import Threads
 
 FEW = 2  # learned metrics that go on
@@ -105,8 +105,6 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     complement = trial.complement(hopeful, mates) if options.keeps else []
-    if (members > 1 and not options.gaining) or not trial.is_sure(first, hopeful, tries, mates):
-        trial.add([first, *hopeful, *complement], SECOND)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
@@ -136,7 +134,7 @@ def choosing_bytes(
 ) -> int:
     """Bytes that `choose` holds at most, beside all rows.
 
-    It holds the rows in each view, and where means are judged, the values of the rows of two folds: of each candidate,
+    It holds the rows in each view, and where means are judged, the values of the rows of a fold: of each candidate,
     and MEANS times while they are compared. A candidate at work holds what is learned, or the rows that are mapped to
     be judged and a cell of them.
 
@@ -144,7 +142,7 @@ def choosing_bytes(
     outputs : values of a row.
     """
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS) + (2 + len(STRENGTHS)) * len(options.further)
-    judged = 8 * (candidates + MEANS) * outputs * 2 * rows // FOLDS if options.keeps else 0
+    judged = 8 * (candidates + MEANS) * outputs * rows // FOLDS if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     matrix = options.widest_matrix(columns)
     columns *= 1 + any(options.views)

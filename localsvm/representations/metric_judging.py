@@ -18,10 +18,11 @@ from localsvm.representations.metric_learning import LEAST_RIDGE, MOST_RIDGE, Co
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.solvers._ridge import LeftOut
 
-FOLDS = 5
-CELL = 500  # rows of a cell
+FOLDS = 3
+CELL = 600  # rows of a cell
 TUNED = 3  # cells, by which the scale and the ridge of a geometry are tuned, and at most half of all
 SCALES, RIDGES = (0.0, -0.5, 0.5, 1.0), (-1.5, 0.0, 1.5)  # steps of their logarithms
+RESCUES = (1.0, 10.0, 100.0)  # times the ridge, until the kernel matrix is regular in float32
 Step = tuple[float, float]  # of the logarithms of the scale and of the ridge
 
 
@@ -92,12 +93,14 @@ class _Judge:
         solver, values = self.solver, np.zeros(Y.shape)
         others: Floats = Y[:, 0].astype(np.float64)
         groups = [np.flatnonzero(of == fold) for fold in judging]
-        with suppress(ArithmeticError):  # singular in float32: nothing is known of these rows
-            solver.fill(z, Y, ridge)
-            if self.data.levels:
-                others = others - solver.each()[:, 0]
-            for places, found in zip(groups, solver.left_out(groups), strict=True):
-                values[places] = found
+        for more in RESCUES:  # singular in float32 with all of them: nothing is known of these rows
+            with suppress(ArithmeticError):
+                solver.fill(z, Y, more * ridge)
+                if self.data.levels:
+                    others = Y[:, 0].astype(np.float64) - solver.each()[:, 0]
+                for places, found in zip(groups, solver.left_out(groups), strict=True):
+                    values[places] = found
+                break
         return Judged(self.data.losses(Y, values, others), values)
 
     def loss(self, cells: Iterable[Rows], step: Step) -> float:

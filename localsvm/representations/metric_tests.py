@@ -14,7 +14,7 @@ from localsvm.representations.metric_learning import Floats
 
 RISK = 0.05  # of leaving the first geometry without a reason, all candidates together
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
-WORSE = 1.0  # z of the error that a geometry of a clearly smaller loss may have
+WORSE = 0.5  # z of the error that a geometry of a clearly smaller loss may have
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,13 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import WORSE, Choice, paired, tested
 from localsvm.threads import Threads
 
-SHARE = 6  # half a sample has one in so many of a candidate's learning rows: samples take most of the time
-FIRST, SECOND, LAST = (0,), (1,), (2, 3, 4)  # folds that judge all, the best few, and the best one if it is not clear
+SHARE = 5  # half a sample has one in so many of a candidate's learning rows: samples take most of the time
+FIRST, LAST = (0,), (1, 2)  # folds that judge all, and the best one if it is not clear
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
-CLEAR = (-4.0, 1.0)  # z of the loss: beyond, and below the bound, the last folds would change nothing
+HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
-SURE = -6.0  # z of loss and error, of values: beyond, the first fold is enough
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-# shares of the loss by which a second member has to lower it, of classes and of values (whose error fell by a third of
-# that in the end), and z of that
-GAIN, GAIN_OF_VALUES, CLEARLY = 0.015, 0.06, -2.0
+GAIN, CLEARLY = 0.015, -2.0  # the share of the loss by which a second member has to lower it, and z of that
 
 
 class Trial:
@@ -44,7 +41,7 @@ class Trial:
     ) -> None:  # fmt: skip
         self._keeps = keeps
         self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
-        self._every, self._of_values = np.arange(len(folds), dtype=np.int64), next(iter(views.values())).values
+        self._every = np.arange(len(folds), dtype=np.int64)
         self._courses: dict[tuple[Geometry, int], Course] = {}
         self._starts: dict[tuple[Geometry, int], Course] = {}
         self._steps: dict[Geometry, Step] = {}
@@ -86,8 +83,7 @@ class Trial:
         kinds: dict[Geometry, list[Geometry]] = {}
         for each in candidates:
             kinds.setdefault(kind(each), []).append(each)
-        some = [min(of_kind, key=lambda each: self._mean(each, FIRST)[0]) for of_kind in kinds.values()]
-        self.add([first, *some], SECOND)
+        some = [min(of_kind, key=lambda each: self._mean(each)[0]) for of_kind in kinds.values()]
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
@@ -118,21 +114,11 @@ class Trial:
             found += [best, *self.weakened([best], weak), *plain]
         return list(dict.fromkeys(found))
 
-    def is_sure(self, first: Geometry, hopeful: Sequence[Geometry], tries: int, mates: Mates | None) -> bool:
-        """Whether one fold is enough: of values, where one geometry has hope and is beyond doubt better than the first.
-
-        The share of wrong rows of classes is told apart by more rows than their loss.
-        """
-        if not self._of_values or len(hopeful) > 1:
-            return False
-        choice = self._tested(first, hopeful[0], tries, mates)
-        return choice.geometry == hopeful[0] and max(choice.z) < SURE
-
     def gaining(self, best: Geometry, candidates: Iterable[Geometry], mates: Mates | None = None) -> list[Geometry]:
-        """Geometries of other kinds that make the best better by a mean of both, of the smallest loss first."""
+        """Of classes: geometries of other kinds that make the best better by a mean; the smallest loss first."""
         rows, order = self._views[best.ranks], self._order(best)
         same = None if mates is None else mates.of(order)
-        share, of_best = self._share(best), rows.losses(rows.Y[order], self._values(best))
+        share, of_best = self._share(best), self._joined(best)
         gains = {}
         for each in candidates:
             if kind(each) != kind(best):
@@ -140,17 +126,16 @@ class Trial:
                 less, wrong = paired(both, share, same)
                 if less <= CLEARLY and wrong < WORSE:
                     gains[each] = float(both[0] @ share)
-        enough = -(GAIN_OF_VALUES if self._of_values else GAIN) * float(of_best[0] @ share)
+        enough = -GAIN * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
 
     def complement(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
         """The geometry without hope by itself that makes the best one much better by a mean, where there is one.
 
-        That takes other errors, not fewer. None where one with hope does so, which suits larger cells, too; and none of
-        values, of which a second member gains less.
+        That takes other errors, not fewer. None where one with hope does so, which suits larger cells, too.
         """
         best = self.best(hopeful)
-        if self._of_values or self.gaining(best, hopeful, mates):
+        if self.gaining(best, hopeful, mates):
             return []
         kinds = {kind(each) for each in hopeful}
         return self.gaining(best, [each for each in self._results if kind(each) not in kinds], mates)[:1]
@@ -196,7 +181,7 @@ class Trial:
     def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
         """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
         choice = self._tested(first, best, tries, mates)
-        if min(CLEAR[0], choice.bound[0]) <= choice.z[0] <= CLEAR[1] or choice.z[0] < 0.0 < choice.z[1]:
+        if choice.bound[0] <= choice.z[0] <= HOPELESS or choice.z[0] < 0.0 < choice.z[1]:
             self.add([first, best], LAST)
             choice = self._tested(first, best, tries, mates)
         return choice
@@ -244,29 +229,28 @@ class Trial:
     def _data(self, geometry: Geometry) -> MetricRows:
         return self._views[geometry.ranks]._replace(distance=DISTANCES[geometry.distance])
 
-    def _order(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Rows:
-        """Places of the rows that judged a candidate, in the order of its results; those of some folds, or of all."""
-        judging = sorted(self._results[geometry]) if folds is None else folds
-        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in judging])
+    def _order(self, geometry: Geometry) -> Rows:
+        """Places of the rows that judged a candidate, in the order of its results."""
+        return np.concatenate([np.flatnonzero(self._folds == fold) for fold in sorted(self._results[geometry])])
 
-    def _share(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
+    def _share(self, geometry: Geometry) -> Floats:
         """Share (rows,) of each row in means over the rows that judged a candidate, in the order of its results."""
-        weight = self._views[geometry.ranks].weight[self._order(geometry, folds)]
+        weight = self._views[geometry.ranks].weight[self._order(geometry)]
         return np.asarray(weight / weight.sum())
 
-    def _joined(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
-        """Results (2, rows) of a candidate by some folds, or all that judged it."""
+    def _joined(self, geometry: Geometry) -> Floats:
+        """Results (2, rows) of a candidate by all folds that judged it."""
         results = self._results[geometry]
-        return np.hstack([results[fold].losses for fold in (sorted(results) if folds is None else folds)])
+        return np.hstack([results[fold].losses for fold in sorted(results)])
 
     def _values(self, geometry: Geometry) -> Floats:
         """Values (rows, problems) that a candidate gives to all rows that judged it, in the order of its results."""
         results = self._results[geometry]
         return np.concatenate([results[fold].values for fold in sorted(results)])
 
-    def _mean(self, geometry: Geometry, folds: Sequence[int] | None = None) -> Floats:
-        """Mean loss and error (2,) of a candidate by some folds, or all that judged it."""
-        return np.asarray(self._joined(geometry, folds) @ self._share(geometry, folds))
+    def _mean(self, geometry: Geometry) -> Floats:
+        """Mean loss and error (2,) of a candidate by all folds that judged it."""
+        return np.asarray(self._joined(geometry) @ self._share(geometry))
 
 
 def weaker(geometry: Geometry) -> list[Geometry]:

@@ -342,7 +342,7 @@ def test_ranks_of_a_file_give_the_same_model(ranked: Path, rows: Path, tmp_path:
 
 def test_a_geometry_without_a_metric_comes_with_its_cells(tmp_path: Path) -> None:
     """Cells that were made by the Manhattan distance alone are trained on with its kernel."""
-    X = np.random.default_rng(0).standard_normal((300, 12))
+    X = np.random.default_rng(0).standard_normal((400, 12))
     write(tmp_path / "rows", X, np.where(np.sign(np.sin(3 * X)).sum(axis=1) > 0, 1, -1))
     cells, costs = ("-P", "voronoi", "-c", 100, "--views", "none"), ("-C", "1,3", "-v", 2, "-j", 1)
     invoke("partition", *cells, "-q", tmp_path / "rows", tmp_path / "cells.h5")

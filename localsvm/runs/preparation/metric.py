@@ -38,9 +38,10 @@ from localsvm.targets.classification import Classification, class_factors
 from localsvm.targets.loss_names import QUANTILE
 from localsvm.threads import Threads
 
-TESTED = 4  # stretches of each fold, which count as independent where folds are stretches of rows
+TESTED = 8  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
 MATRIX_COLUMNS = 256  # of a view, up to which auto tries matrices
+MEMBER_ROWS = 100_000  # with more rows, auto takes one geometry for values, as a second one doubles the time
 MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
 # with more values in half a sample, or more labels (one for each row and class), auto keeps the Euclidean metric: the
 # time and the memory would be much more than those of training
@@ -156,7 +157,7 @@ def measure(
     rows = np.flatnonzero(~fresh).astype(np.int64)
     (labelled, strata), in_order = _labelled(data, observed, config, count), _by_blocks(config, data)
     mates = _choice_mates(data, config)
-    learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, None, observed, in_order)
+    learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, n, None, observed, in_order)
     measured = learning.measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
@@ -184,7 +185,9 @@ def measure_drawn(
     data.table, data.columns = head.table, head.columns.kept
     (labelled, strata), in_order = _labelled(data, observed, config, len(drawn.y)), _by_blocks(config, data)
     mates = _choice_mates(data, config)
-    learning = _Learning(labelled, strata, every, ranks, config, threads, mates, rng, choosing, observed, in_order)
+    learning = _Learning(
+        labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order
+    )
     measured = learning.measured()
     if measured.metric is None:
         return measured
@@ -255,6 +258,7 @@ class _Learning:
     ranks : that the rows can have, and have where the options do not leave it open; None for none.
     mates : see `_choice_mates`.
     rng : draws the rows that choose.
+    all_rows : number of the rows that the metric is for.
     near : places of the rows that choose, where they are known.
     observed : of the labels.
     in_order : whether folds are stretches of the rows.
@@ -268,6 +272,7 @@ class _Learning:
     threads: Threads
     mates: Callable[[NDArray[np.int64], Threads], Mates | None]
     rng: np.random.Generator
+    all_rows: int
     near: NDArray[np.int64] | None = None
     observed: Observed | None = None
     in_order: bool = False
@@ -298,8 +303,9 @@ class _Learning:
         data, config, before = self.data, self.config, self.data.X.shape[1]
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates = self.mates(some, self.threads)
-        few = data.values and mates is not None and mates.whole
-        options = _options(config, is_dense(data.X), before, self.ranks is not None, data.Y.shape[1], few)
+        few = mates is not None and mates.whole
+        shape, outputs = (self.all_rows, before), data.Y.shape[1]
+        options = _options(config, is_dense(data.X), shape, self.ranks is not None, outputs, data.values, few)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
         strata = self.strata[some]
         folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
@@ -352,21 +358,27 @@ def _metric(data: MetricRows, values: NDArray[np.float64]) -> Metric:
 
 
 def _options(
-    config: TrainingConfig, dense: bool, features: int, ranked: bool, outputs: int, few: bool = False
+    config: TrainingConfig, dense: bool, shape: tuple[int, int], ranked: bool, outputs: int, values: bool,
+    few: bool = False,
 ) -> Options:  # fmt: skip
-    """The geometries that auto tries for rows of so many columns.
+    """The geometries that auto tries for rows.
 
-    ranked : whether these can have ranks.
-    outputs : values of a row.
-    few : whether values are held out by groups or stretches. Few of these judge, and a mean is safer than the best
-        geometry, however little it gains. Of classes that was not measured to help.
+    Of values a mean of two geometries is better than the best one, however little it gains on the rows that judge. Of
+    classes that was not measured to help.
+
+    shape : number of all rows, and of columns without ranks.
+    ranked : whether columns can have ranks.
+    outputs : numbers that are learned for a row.
+    values : whether these are values.
+    few : whether rows are held out by groups or stretches, of which few judge: a mean is safer then.
     """
     views = {"none": (False,), "ranks": (ranked,)}.get(config.views, (False, True) if ranked else (False,))
     distances = config.method.distances
     matrix_columns = MATRIX_COLUMNS if dense and any(DISTANCES[each].matrices for each in distances) else 0
-    gaining = config.known_repeats is None and not few
-    times = 1 if gaining and outputs > MEMBER_OUTPUTS else config.times
-    return Options(distances, views, matrix_columns, times, gaining)
+    unknown = config.known_repeats is None
+    many = outputs > MEMBER_OUTPUTS or (values and not few and shape[0] > MEMBER_ROWS)
+    times = 1 if unknown and many else config.times
+    return Options(distances, views, matrix_columns, times, unknown and not values)
 
 
 def _viewed(data: MetricRows, rows: NDArray[np.int64], ranks: Ranks | None) -> MetricRows:
@@ -408,7 +420,8 @@ def measuring_bytes(X: Examples, config: TrainingConfig, observed: Observed, thr
     if asked in BASELINES:
         needed = baseline_bytes(asked, rows, seen)
     else:
-        options, some = _options(config, dense, features, ranked, problems), min(rows, CHOICE_ROWS)
+        values, some = observed.values is not None, min(rows, CHOICE_ROWS)
+        options = _options(config, dense, (n, features), ranked, problems, values)
         matrix = options.widest_matrix(features) if asked == "auto" else seen * (asked != "diag")
         needed = learning_bytes(rows, seen, matrix, outputs=problems)
         if asked == "auto":
