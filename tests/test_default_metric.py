@@ -40,7 +40,7 @@ COSTS = ("-C", "0.3,3")  # gammas would be of one distance, and the other one no
 
 def rows(n: int = 240, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """Rows (n, d) and labels (n,) that two of the columns decide, so that a metric is chosen."""
-    X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
+    X = np.random.default_rng(1).standard_normal((n, d)).astype(np.float32)
     return X, np.where(X[:, 2] + 0.5 * X[:, 7] > 0, 1.0, -1.0)
 
 

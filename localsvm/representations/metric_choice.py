@@ -19,7 +19,7 @@ from localsvm.representations.metric_judging import CELL, FOLDS
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, learning_bytes
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED, Choice
-from localsvm.representations.metric_trial import STRENGTHS, Trial, kind, weaker
+from localsvm.representations.metric_trial import STRENGTHS, Trial, first_folds, kind, weaker
 from localsvm.threads import Threads
 
 FEW = 2  # learned metrics that go on
@@ -118,7 +118,7 @@ def choose(
 
 
 def _first_judged(trial: Trial, options: Options) -> tuple[list[Geometry], list[Geometry], int]:
-    """What the first fold leaves: candidates with hope, those that members are found among; and how many it judged."""
+    """What the first folds leave: candidates with hope, those that members are found among; and how many it judged."""
     first = options.plain[0]
     learned = trial.learned(options.plain, options.matrix_columns)
     ordered = trial.ordered(learned)
@@ -134,7 +134,7 @@ def choosing_bytes(
 ) -> int:
     """Bytes that `choose` holds at most, beside all rows.
 
-    It holds the rows in each view, and where means are judged, the values of the rows of a fold: of each candidate,
+    It holds the rows in each view, and where means are judged, the values of the rows that judge: of each candidate,
     and MEANS times while they are compared. A candidate at work holds what is learned, or the rows that are mapped to
     be judged and a cell of them.
 
@@ -142,7 +142,8 @@ def choosing_bytes(
     outputs : values of a row.
     """
     candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS) + (2 + len(STRENGTHS)) * len(options.further)
-    judged = 8 * (candidates + MEANS) * outputs * rows // FOLDS if options.keeps else 0
+    judging_rows = rows * len(first_folds(rows)) // FOLDS
+    judged = 8 * (candidates + MEANS) * outputs * judging_rows if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0
     matrix = options.widest_matrix(columns)
     columns *= 1 + any(options.views)

@@ -18,7 +18,8 @@ from localsvm.representations.metric_tests import WORSE, Choice, paired, tested
 from localsvm.threads import Threads
 
 SHARE = 5  # half a sample has one in so many of a candidate's learning rows: samples take most of the time
-FIRST, LAST = (0,), (1, 2)  # folds that judge all, and the best one if it is not clear
+FIRST, LAST = (0,), (1, 2)  # folds that judge all candidates, and the best one if it is not clear; ...
+FEW_ROWS = 4000  # ... up to so many rows all folds judge all: one was too small to tell them apart (5 % more errors)
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
@@ -41,24 +42,24 @@ class Trial:
     ) -> None:  # fmt: skip
         self._keeps = keeps
         self._views, self._folds, self._plan, self._seed, self._threads = views, folds, plan, seed, threads
-        self._every = np.arange(len(folds), dtype=np.int64)
+        self._every, self._first = np.arange(len(folds), dtype=np.int64), first_folds(len(folds))
         self._courses: dict[tuple[Geometry, int], Course] = {}
         self._starts: dict[tuple[Geometry, int], Course] = {}
         self._steps: dict[Geometry, Step] = {}
         self._results: dict[Geometry, dict[int, Judged]] = {}  # of each fold
 
     def learned(self, plain: Sequence[Geometry], matrix_columns: int) -> list[Geometry]:
-        """Geometries of all metrics that are learned, which the first fold has judged, and the first plain one.
+        """Geometries of all metrics that are learned, which the first folds have judged, and the first plain one.
 
         plain : geometries without a learned metric, of each of which weights are learned.
         matrix_columns : of a view, up to which a full metric is tried for the Euclidean distance.
         """
         weights = [each._replace(form="diag") for each in plain]
-        self.add([plain[0], *weights], FIRST)
+        self.add([plain[0], *weights], self._first)
         narrow = [each for each in weights if self._views[each.ranks].X.shape[1] <= matrix_columns]
         promising = [each for each in narrow if DISTANCES[each.distance].matrices and not self._is_far(each)]
         matrices = [each._replace(form="full") for each in promising]
-        self.add(matrices, FIRST)
+        self.add(matrices, self._first)
         return weights + matrices
 
     def add(self, candidates: Iterable[Geometry], folds: Sequence[int]) -> None:
@@ -69,7 +70,8 @@ class Trial:
         before = list(dict.fromkeys((_beginning(each), fold) for each, fold in courses))
         self._threads.map(lambda i: self._learn(*before[i]), len(before))
         self._threads.map(lambda i: self._learn(*courses[i]), len(courses))
-        self._threads.map(lambda i: self._judge(*todo[i]), len(todo))
+        for fold in folds:  # one after the other, as the first one finds the step for the others
+            self._judge_all([each for each, judging in todo if judging == fold], fold)
 
     def course(self, geometry: Geometry) -> Course:
         """What the first fold's learning of a metric has come to."""
@@ -79,7 +81,7 @@ class Trial:
         """Geometries of a smaller loss than the first one, the smallest first; the best one of each kind."""
         every = [power for each in candidates for power in (each, *weaker(each)) if power != first]
         candidates = list(dict.fromkeys(every))
-        self.add(candidates, FIRST)
+        self.add(candidates, self._first)
         kinds: dict[Geometry, list[Geometry]] = {}
         for each in candidates:
             kinds.setdefault(kind(each), []).append(each)
@@ -87,18 +89,18 @@ class Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
-        """The first fold judges what is tried, each way until one is clearly worse; returns what it judged.
+        """The first folds judge what is tried, each way until one is clearly worse; returns what it judged.
 
         strong : of these, those that the others are weaker ones of.
         """
         ways = [[each, *(weak for weak in weaker(each) if weak in tried)] for each in strong]
         while ways := [way for way in ways if len(way) > 1]:
-            self.add([way[1] for way in ways], FIRST)
+            self.add([way[1] for way in ways], self._first)
             ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
         return [each for each in tried if each in self._results]
 
     def further(self, first: Geometry, learned: Sequence[Geometry], distances: Iterable[str]) -> list[Geometry]:
-        """Geometries of distances whose learning begins with another one's, judged by the first fold.
+        """Geometries of distances whose learning begins with another one's, judged by the first folds.
 
         Each has the best geometry of those learned with its distance in place of the other, and weaker ones of it; and
         the first geometry in the same way. What has no hope is not judged.
@@ -107,10 +109,10 @@ class Trial:
         for name in distances:
             begins = DISTANCES[name].begins
             best = self.best(each for each in learned if each.distance == begins)._replace(distance=name)
-            self.add([best], FIRST)
+            self.add([best], self._first)
             weak = [] if self._is_far(best) else weaker(best)
             plain = [] if self._is_far(first) else [first._replace(distance=name)]
-            self.add(plain, FIRST)
+            self.add(plain, self._first)
             found += [best, *self.weakened([best], weak), *plain]
         return list(dict.fromkeys(found))
 
@@ -215,6 +217,9 @@ class Trial:
             course = plan.finished(geometry.form, learner, self._starts[start], seed, fold)
         self._courses[geometry, fold] = course
 
+    def _judge_all(self, candidates: Sequence[Geometry], fold: int) -> None:
+        self._threads.map(lambda i: self._judge(candidates[i], fold), len(candidates))
+
     def _judge(self, geometry: Geometry, fold: int) -> None:
         """Judge a candidate by a fold; the first one finds the step for all others."""
         data, course = self._data(geometry), self._courses[_source(geometry), fold]
@@ -251,6 +256,11 @@ class Trial:
     def _mean(self, geometry: Geometry) -> Floats:
         """Mean loss and error (2,) of a candidate by all folds that judged it."""
         return np.asarray(self._joined(geometry) @ self._share(geometry))
+
+
+def first_folds(rows: int) -> tuple[int, ...]:
+    """The folds of so many rows that judge all candidates."""
+    return FIRST if rows > FEW_ROWS else FIRST + LAST
 
 
 def weaker(geometry: Geometry) -> list[Geometry]:
