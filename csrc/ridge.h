@@ -36,8 +36,9 @@ void lsvm_ridge_transpose(const float *from, int m, int k, float *to, int ld);
  * in float32. */
 int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r);
 
-/* Values (k x outputs) of k rows by the m others, all n together, into `out`: a Cholesky factor of the others will do. Overwrites
- * `inverse` and `a`. LSVM_OK, or LSVM_SINGULAR where K + ridge I of the others is not positive definite in float32. */
+/* Values (k x outputs) of k rows by the m others, k + m = n, into `out`: a Cholesky factor of the others will do.
+ * Overwrites `inverse` and `a`. LSVM_OK, or LSVM_SINGULAR where K + ridge I of the others is not positive definite in
+ * float32. */
 int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, const int64_t *rows, int k,
                         const int64_t *others, int m, float *out);
 

@@ -12,7 +12,8 @@ from sklearn.svm import SVC
 
 from localsvm import estimators
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.kernels._kernels import aligned, padded
+from localsvm.kernels import Kernel
+from localsvm.kernels._kernels import RowsOnDemand, aligned, padded
 from localsvm.methods import methods
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.lasvm import LaSVM
@@ -159,6 +160,9 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ValueError, match=r"rows that do not exist|one entry a row"):
             dual.online_epoch(lo, hi, order, 1e-3, b)
     assert dual.online_epoch(lo, hi, np.empty(0, np.int64), 1e-3, np.zeros(len(y))) == 0
+    K = RowsOnDemand(rows_of(40)[0], Kernel("gaussian"), aligned((len(y), len(y)), np.float32))
+    with pytest.raises(ValueError, match="all its rows"):
+        KernelDual(K, y, True, True).online_epoch(lo, hi, np.array([0]), 1e-3, np.zeros(len(y)))
 
 
 def test_models_are_those_of_rbf() -> None:

@@ -229,6 +229,8 @@ cdef class KernelDual:
         cdef lsvm_epoch epoch
         cdef int64_t steps = 0
         cdef int code
+        if self.rows is not None:
+            raise ValueError("K must have all its rows")
         if lo.shape[0] != self.n or hi.shape[0] != self.n or b.shape[0] != self.n:
             raise ValueError("lo, hi and b must have one entry a row")
         if not order.shape[0]:

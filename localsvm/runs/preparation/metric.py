@@ -49,7 +49,7 @@ SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
 ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
 FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
-CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100, near_steps=80)
+CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100)
 FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps, ...
 FURTHER_SAMPLE = 500  # ... and smaller samples, but for a matrix of classes, which has more to learn
 
