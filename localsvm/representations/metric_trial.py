@@ -14,7 +14,7 @@ from localsvm.representations.metric import Geometry
 from localsvm.representations.metric_judging import Judged, Step, judged
 from localsvm.representations.metric_learning import Course, Floats, LearningPlan, MetricLearner, Rows
 from localsvm.representations.metric_rows import MetricRows
-from localsvm.representations.metric_tests import WORSE, Choice, paired, tested
+from localsvm.representations.metric_tests import Choice, paired, tested
 from localsvm.threads import Threads
 
 SHARE = 5  # half a sample has one in so many of a candidate's learning rows: samples take most of the time
@@ -24,7 +24,8 @@ HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a 
 HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-GAIN, CLEARLY = 0.015, -2.0  # the share of the loss by which a second member has to lower it, and z of that
+# the share of the loss by which a second member has to lower it, z of that, and the z that the error may have
+GAIN, CLEARLY, NO_WORSE = 0.015, -2.0, 1.0
 
 
 class Trial:
@@ -126,7 +127,7 @@ class Trial:
             if kind(each) != kind(best):
                 both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
                 less, wrong = paired(both, share, same)
-                if less <= CLEARLY and wrong < WORSE:
+                if less <= CLEARLY and wrong < NO_WORSE:
                     gains[each] = float(both[0] @ share)
         enough = -GAIN * float(of_best[0] @ share)
         return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
