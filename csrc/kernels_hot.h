@@ -214,19 +214,17 @@ static inline __attribute__((always_inline)) void row_distances(const struct lsv
     }
 }
 
-/* Row i of a kernel matrix, bit for bit as `matrix` has it; it is computed where it is not there. */
-static inline const float *kernel_row(const struct lsvm_kernel_rows *rows, int64_t i)
+/* Computes row i of a kernel matrix, bit for bit as `matrix` does. Not inlined: the loops that ask for rows would spill
+ * their registers. */
+static __attribute__((noinline)) void compute_row(const struct lsvm_kernel_rows *rows, int64_t i)
 {
     float *out = rows->k + i * rows->ld;
-    if (!rows->there[i]) {
-        if (lsvm_base(&rows->kernel) == LSVM_SUMS)
-            row_distances(&rows->a, i, &rows->b, out, LSVM_SUMS);
-        else
-            row_distances(&rows->a, i, &rows->b, out, LSVM_SQUARES);
-        transform(&rows->kernel, out, out, rows->b.panels * WIDTH);
-        rows->there[i] = 1;
-    }
-    return out;
+    if (lsvm_base(&rows->kernel) == LSVM_SUMS)
+        row_distances(&rows->a, i, &rows->b, out, LSVM_SUMS);
+    else
+        row_distances(&rows->a, i, &rows->b, out, LSVM_SQUARES);
+    transform(&rows->kernel, out, out, rows->b.panels * WIDTH);
+    rows->there[i] = 1;
 }
 
 /* sum_j coef_j values_j over the panels in use, in double: the coefficients are as large as C and cancel. */

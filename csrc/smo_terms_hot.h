@@ -8,9 +8,10 @@
  */
 
 struct NAME(sided) {
+    const REAL *k;
     REAL *g, *up, *dn;
     REAL *shift, *edge, *plus, *minus; /* shift of g; e at 0; curvature where the coefficient grows, and shrinks */
-    int64_t n;
+    int64_t n, ld;
 };
 
 /* Gradient of the region that a gradient g leads to: beyond the edge, or 0. */
@@ -116,7 +117,7 @@ static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
 {
     REAL *extra = s->terms;
     const struct NAME(sided)
-        sided = {s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n, p->n};
+        sided = {p->k, s->g, s->up, s->dn, extra, extra + p->n, extra + 2 * p->n, extra + 3 * p->n, p->n, p->ld};
     const struct NAME(sided) *r = &sided;
     for (int64_t i = 0; i < p->n; i++)
         NAME(enter)(r, p, s, i);
@@ -155,7 +156,7 @@ static int NAME(smo_terms)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
                 *(gi > 0 ? dns : ups) = 0;
             if (edge_j > 0)
                 (grows ? dns : ups)[1] = 0;
-            const struct NAME(rows) pair = {g, ups, dns, d, 2};
+            const struct NAME(rows) pair = {NULL, g, ups, dns, d, 2, 0};
             NAME(solve_pair)(&pair, 0, 1, kij, &si, &sj);
         }
         const REAL *kj = j >= 0 ? NAME(row)(p, j) : ki;
