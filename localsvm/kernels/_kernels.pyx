@@ -238,8 +238,9 @@ cdef class RowsOnDemand:
         self.there = np.zeros(out.shape[0], np.uint8)
         self.there[X.shape[0]:] = 1
         norms, there = self.norms, self.there
-        self.rows = lsvm_kernel_rows(points_of(X, norms), self.panels.b, make_kernel(kernel), &out[0, 0], out.shape[1],
-                                     &there[0])
+        self.rows.a, self.rows.b = points_of(X, norms), self.panels.b
+        self.rows.kernel, self.rows.k, self.rows.ld = make_kernel(kernel), &out[0, 0], out.shape[1]
+        self.rows.there = &there[0]
 
     @property
     def address(self) -> int:

@@ -159,7 +159,8 @@ cdef class KernelDual:
         self.p.n = K.shape[0]
         self.p.ld = K.shape[1]
         self.p.k = <const void *><size_t>K.ctypes.data
-        self.p.rows = NULL if self.rows is None else <const lsvm_kernel_rows *><size_t>self.rows.address
+        if self.rows is not None:
+            self.p.rows = <const lsvm_kernel_rows *><size_t>self.rows.address
         self.p.is_double = K.dtype == np.float64
         self.p.unit_diagonal = unit_diagonal
         self.p.offset = offset
