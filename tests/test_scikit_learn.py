@@ -138,7 +138,7 @@ def test_scikit_learns_own_checks_of_default_parameters() -> None:
 def test_pairs_in_the_order_of_scikit_learn() -> None:
     X, y = load_digits(return_X_y=True)
     X, y = X[y < 5], y[y < 5]
-    given = {"gamma": 0.001, "multiclass": "ava", "scale": "none", "offset": True, "tolerance": 1e-5}
+    given = {"gamma": 0.001, "multiclass": "ava", "scale": "none", "metric": "none", "offset": True, "tolerance": 1e-5}
     ours, theirs = (
         localsvm.LocalSVC(cost=1.0, **given),
         SVC(gamma=0.001, C=1.0, decision_function_shape="ovo", tol=1e-5),

@@ -149,5 +149,5 @@ def choosing_bytes(
     columns *= 1 + any(options.views)
     learning = learning_bytes(rows - rows // FOLDS, columns, matrix, plan.sample, outputs)
     cell = min(rows, CELL)
-    judging = 16 * (cell * (cell + columns) + (rows * columns if dense else 0))
+    judging = 16 * cell * (cell + columns) + (12 * rows * columns if dense else 0)
     return views + judged + threads * max(learning, judging)
