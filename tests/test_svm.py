@@ -13,9 +13,12 @@ from selecting import fit, score
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 
+from localsvm.data.blocks.dataset import as_examples
+from localsvm.kernels._kernels import RowsOnDemand
 from localsvm.methods.cell import Cell
 from localsvm.methods.grids import Grid
 from localsvm.methods.kernel.svm import KernelSVM
+from localsvm.methods.kernel.systems.kernel import KernelSystem
 from localsvm.selection.cross_validation import CellPath, CellSelection, Kept, Point, Scores
 from localsvm.selection.folds import stratified
 from localsvm.targets.classification import Classification
@@ -141,6 +144,34 @@ def test_a_single_point_is_the_svm_on_all_rows(kernel: str, offset: bool) -> Non
         np.testing.assert_allclose(decisions[:, 0], svc.decision_function(cell.X), atol=2e-3)
     assert fitted.report.not_converged == 0
     assert (np.sign(decisions[:, 0]) == cell.Y[:, 0]).mean() > 0.6
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize(("noise", "few"), [(0.0, True), (1.0, False)])
+def test_few_support_vectors_are_found_without_the_whole_matrix(
+    noise: float, few: bool, thin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2400, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + noise * rng.standard_normal(2400) > 0, 1.0, -1.0)
+    scheme = Classification(np.asarray([-1.0, 1.0]))
+    rows: Any = as_examples(sparse.csr_array(X)) if thin else X
+    cell = Cell(rows, y, scheme, np.full(2400, 2.0), np.ones(2400), np.sort(np.arange(2400) % 5), behind=2400.0)
+    method = KernelSVM(gamma=(0.3,), cost=(50.0,), offset=True)
+    asked = []
+    create = KernelSystem.__init__
+
+    def noted(self: KernelSystem, cell: Cell, K: Any, *rest: Any) -> None:
+        asked.append(K)
+        create(self, cell, K, *rest)
+
+    monkeypatch.setattr(KernelSystem, "__init__", noted)
+    fitted = fit(method, cell, method.grid(cell, 2400.0, 5), None, "refit")
+    assert len(asked) == 1 and isinstance(asked[0], RowsOnDemand) and (asked[0].computed < 480) == few
+    svc = SVC(C=100.0, gamma=0.3, tol=1e-3).fit(X, y)
+    values = method.predictor(fitted.state, cell.target, 3).decision_function(rows)[:, 0]
+    np.testing.assert_allclose(values, svc.decision_function(X), atol=5e-2)
+    assert fitted.report.not_converged == 0
 
 
 def test_fold_models_vote_by_the_mean_of_clipped_values() -> None:

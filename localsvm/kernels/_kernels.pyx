@@ -231,7 +231,7 @@ cdef class RowsOnDemand:
         if not kernel.uses_distances or X.shape[0] == 0 or X.shape[1] == 0:
             raise ValueError("the kernel must be one of distances, and there must be rows and features")
         self.X, self.kernel, self.panels = np.asarray(X), kernel, Panels(X, kernel.base)
-        self.norms, self.array = self.panels.norms_of(X), np.asarray(out)
+        self.norms, self.array = self.panels.norms[: X.shape[0]], np.asarray(out)
         if out.shape[0] != padded(X.shape[0]) or out.shape[1] != out.shape[0] or <size_t>&out[0, 0] % LSVM_ALIGN:
             raise ValueError("out must be aligned, and as large as the rows are many")
         self.array[:, self.panels.size:] = 0

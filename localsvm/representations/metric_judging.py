@@ -91,13 +91,14 @@ class _Judge:
         z = (z - z.mean(axis=0, dtype=np.float64)).astype(np.float32) * np.float32(np.exp(course.scale + step[0]))
         ridge = float(np.clip(np.exp(course.ridge + step[1]), LEAST_RIDGE, MOST_RIDGE))
         solver, values = self.solver, np.zeros(Y.shape)
-        others: Floats = Y[:, 0].astype(np.float64)
+        target: Floats = Y[:, 0].astype(np.float64)
+        others = target
         groups = [np.flatnonzero(of == fold) for fold in judging]
         for more in RESCUES:  # singular in float32 with all of them: nothing is known of these rows
             with suppress(ArithmeticError):
                 solver.fill(z, Y, more * ridge)
                 if self.data.levels:
-                    others = Y[:, 0].astype(np.float64) - solver.each()[:, 0]
+                    others = target - solver.each()[:, 0]
                 for places, found in zip(groups, solver.left_out(groups), strict=True):
                     values[places] = found
                 break

@@ -118,7 +118,7 @@ class Trial:
         return list(dict.fromkeys(found))
 
     def gaining(self, best: Geometry, candidates: Iterable[Geometry], mates: Mates | None = None) -> list[Geometry]:
-        """Of classes: geometries of other kinds that make the best better by a mean; the smallest loss first."""
+        """Geometries of other kinds whose mean with the best one is better, of classes; the smallest loss first."""
         rows, order = self._views[best.ranks], self._order(best)
         same = None if mates is None else mates.of(order)
         share, of_best = self._share(best), self._joined(best)
