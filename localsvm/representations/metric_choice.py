@@ -37,19 +37,20 @@ class Options:
     matrix_columns : of a view, ranks among them, up to which a full metric is tried for the Euclidean distance; 0 for
         none.
     members : geometries that are wanted at most.
-    gaining : of these only such as make the best one much better by a mean; else all that are better than the first.
+    partners : these are of different distances, and such that a mean is not worse than the best one alone; else of
+        different kinds, and all better than the first.
     """
 
     distances: tuple[str, ...] = ("euclidean",)
     views: tuple[bool, ...] = (False,)
     matrix_columns: int = 256
     members: int = 1
-    gaining: bool = False
+    partners: bool = False
 
     @property
     def keeps(self) -> bool:
         """Whether the values of judged rows are needed, for means of them."""
-        return self.gaining and self.members > 1
+        return self.partners and self.members > 1
 
     def widest_matrix(self, columns: int) -> int:
         """Columns that a matrix has at most, for rows of so many columns without ranks; 0 where none is tried."""
@@ -104,13 +105,12 @@ def choose(
         return replace(NONE_TRIED, name=first.label), {}
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
-    complement = trial.complement(hopeful, mates) if options.keeps else []
     best = trial.weakest(trial.fewest(hopeful), hopeful)
     others = []
     if members > 1:
-        others = trial.gaining(best, hopeful + complement, mates) if options.gaining else trial.others(first, mixed)
+        others = trial.partners(best, mates) if options.partners else trial.others(first, mixed)
     choice = trial.tested(first, best, tries, mates)
-    if options.gaining and choice.geometry == first:
+    if options.partners and choice.geometry == first:
         others = []
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()

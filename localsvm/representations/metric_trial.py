@@ -24,8 +24,7 @@ HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a 
 HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
-# the share of the loss by which a second member has to lower it, z of that, and the z that the error may have
-GAIN, CLEARLY, NO_WORSE = 0.015, -2.0, 1.0
+NO_WORSE = 1.0  # z that the loss and the error of a mean may have, beside those of its first member alone
 
 
 class Trial:
@@ -34,7 +33,7 @@ class Trial:
     Parameters
     ----------
     views, folds, plan, seed, threads : as `choose` is given them.
-    keeps : whether the values of judged rows are kept, for `gaining`.
+    keeps : whether the values of judged rows are kept, for `partners`.
     """
 
     def __init__(
@@ -117,31 +116,29 @@ class Trial:
             found += [best, *self.weakened([best], weak), *plain]
         return list(dict.fromkeys(found))
 
-    def gaining(self, best: Geometry, candidates: Iterable[Geometry], mates: Mates | None = None) -> list[Geometry]:
-        """Geometries of other kinds whose mean with the best one is better, of classes; the smallest loss first."""
+    def partners(self, best: Geometry, mates: Mates | None = None) -> list[Geometry]:
+        """The best geometry of each other distance whose mean with the best one is not worse, of classes.
+
+        It may be worse by itself: it has other errors. The one of the best mean comes first. The first folds alone have
+        judged the best one.
+        """
         rows, order = self._views[best.ranks], self._order(best)
         same = None if mates is None else mates.of(order)
         share, of_best = self._share(best), self._joined(best)
         gains = {}
-        for each in candidates:
-            if kind(each) != kind(best):
+        for distance in dict.fromkeys(each.distance for each in self._results):
+            if distance != best.distance:
+                each = self._best_learned(distance)
                 both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
-                less, wrong = paired(both, share, same)
-                if less <= CLEARLY and wrong < NO_WORSE:
+                if max(paired(both, share, same)) < NO_WORSE:
                     gains[each] = float(both[0] @ share)
-        enough = -GAIN * float(of_best[0] @ share)
-        return sorted((each for each, gain in gains.items() if gain <= enough), key=gains.__getitem__)
+        return sorted(gains, key=gains.__getitem__)
 
-    def complement(self, hopeful: Sequence[Geometry], mates: Mates | None = None) -> list[Geometry]:
-        """The geometry without hope by itself that makes the best one much better by a mean, where there is one.
-
-        That takes other errors, not fewer. None where one with hope does so, which suits larger cells, too.
-        """
-        best = self.best(hopeful)
-        if self.gaining(best, hopeful, mates):
-            return []
-        kinds = {kind(each) for each in hopeful}
-        return self.gaining(best, [each for each in self._results if kind(each) not in kinds], mates)[:1]
+    def _best_learned(self, distance: str) -> Geometry:
+        """The best geometry with a learned metric of a distance, or a weaker one of it; as the best one of all is."""
+        strong = self.best(each for each in self._results if each.distance == distance and each.form)
+        tried = [strong, *self.weakened([strong], weaker(strong))]
+        return self.weakest(self.fewest(tried), tried)
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""

@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Loss = Callable[[Floats, Floats, Floats], float]
+Wrong = Callable[[Floats, NDArray[np.int64]], float]
 PICKS = 20  # the weights are multiples of one in so many
 LEAST_ROWS = 500  # that choose weights: fewer would learn them by heart
 
 
 def member_weights(
-    values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64], loss: Loss | None = None
-) -> Floats | None:
+    values: Floats, Y: Floats, weight: Floats, half: NDArray[np.int64], loss: Loss | None = None,
+    wrong: Wrong | None = None,
+) -> Floats | None:  # fmt: skip
     """Weights (members,) of the values, whose sum is 1; None where equal ones are as good, or rows are few.
 
-    The weights that one half of the rows chooses are compared with equal ones on the other half.
+    The weights that one half of the rows chooses are compared with equal ones on the other half. There their loss has
+    to be smaller, and they must not decide more rows wrongly: of many classes the loss alone can choose a single member
+    that has a third more errors than the mean.
 
     Parameters
     ----------
@@ -32,18 +36,21 @@ def member_weights(
     weight : (n,) of the rows.
     half : (n,) 0 or 1, the half that each row is in.
     loss : of the mean's values (problems, n), with Y and weight; None for the squared hinge, of classes.
+    wrong : weight of the rows that a mean decides wrongly, of its values (problems, m) and the places (m,) of the rows;
+        None where the loss alone counts.
     """
     loss = loss or _hinge
     if len(weight) < LEAST_ROWS:
         return None
     equal = np.full(len(values), 1.0 / len(values))
-    gain = 0.0
+    gains = np.zeros(2)
     for number in (0, 1):
         one, other = np.flatnonzero(half == number), np.flatnonzero(half != number)
         chosen, held = _selected(loss, values[..., one], Y[one], weight[one]), values[..., other]
-        before, after = (loss(_mean(held, weights), Y[other], weight[other]) for weights in (equal, chosen))
-        gain += before - after
-    return _selected(loss, values, Y, weight) if gain > 0.0 else None
+        for sign, weights in ((1, equal), (-1, chosen)):
+            mean = _mean(held, weights)
+            gains += sign * np.array([loss(mean, Y[other], weight[other]), wrong(mean, other) if wrong else 0.0])
+    return _selected(loss, values, Y, weight) if gains[0] > 0.0 and gains[1] >= 0.0 else None
 
 
 def _selected(loss: Loss, values: Floats, Y: Floats, weight: Floats) -> Floats:

@@ -61,8 +61,13 @@ def averaged(
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
     halves = folds_of_groups(strata, 2, rng, held.mates)
-    answers, loss = target.answers, target.total if isinstance(target, Regression) else None
-    weights = member_weights(held.values[:, :answers], Y[:, :answers], held.weight, halves, loss)
+    answers = target.answers
+
+    def wrongly(mean: Floats, rows: Numbers) -> float:
+        return float(target.wrong(mean[None], held.y[rows], Y[rows], held.weight[rows])[0].sum())
+
+    loss, counted = (target.total, None) if isinstance(target, Regression) else (None, wrongly)
+    weights = member_weights(held.values[:, :answers], Y[:, :answers], held.weight, halves, loss, counted)
     equal = np.full(len(repeats), 1.0 / len(repeats))
     mean = np.tensordot(equal if weights is None else weights, held.values, 1)
     wrong, mass = target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight)
