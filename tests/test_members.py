@@ -292,7 +292,7 @@ def test_classes_have_two_members_of_different_distances(classes: int, monkeypat
     monkeypatch.setattr(choosing, "NO_WORSE", -100.0)
     assert "members" not in description()
     monkeypatch.setattr(choosing, "NO_WORSE", 100.0)
-    noise = rows(seed=3, classes=classes)
+    noise = rows(seed=3, classes=classes)  # whose labels say nothing
     noise.y = np.random.default_rng(0).permutation(noise.y)
     refused = divide(noise, config).measured.description
     assert refused is not None and refused["name"] == "none" and "members" not in refused
@@ -342,7 +342,10 @@ def test_a_partner_is_the_best_learned_geometry_of_another_distance() -> None:
         "manhattan+ranks+diag": 2.0 * noise[1],
     }
     trial = judged_trial(truth, {label: 0.3 * error for label, error in wrong.items()}, values=True)
-    assert [each.label for each in trial.partners(Geometry.named("diag"))] == ["manhattan+diag"]
+    learned = trial.best_learned()
+    assert {name: each.label for name, each in learned.items()} == {"euclidean": "full", "manhattan": "manhattan+diag"}
+    found = trial.partners(Geometry.named("diag"), [learned["manhattan"]], Geometry(), 5)
+    assert found == [learned["manhattan"]]
 
 
 def test_a_mean_that_is_worse_has_no_partner() -> None:
@@ -353,9 +356,21 @@ def test_a_mean_that_is_worse_has_no_partner() -> None:
     for size, found in ((1.4, ["manhattan+diag"]), (2.0, [])):
         wrong = {"full": 0.8 * noise[0], "manhattan+diag": size * noise[1], "manhattan+diag^0.5": 9.0 * noise[1]}
         trial = judged_trial(truth, wrong, values=False)
-        assert [each.label for each in trial.partners(full)] == found, size
+        rivals = [trial.best_learned()["manhattan"]]
+        assert [each.label for each in trial.partners(full, rivals, Geometry(), 5)] == found, size
         # one of two groups gains, and the other loses: that says little of a third one
-        assert [each.label for each in trial.partners(full, Mates(group, whole=True))] == ["manhattan+diag"]
+        assert trial.partners(full, rivals, Geometry(), 5, Mates(group, whole=True)) == rivals
+
+
+def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
+    rng = np.random.default_rng(0)
+    truth, noise = np.sign(rng.standard_normal(2000)), rng.standard_normal((2, 2000))
+    for learns, size, found in ((1.0, 0.9, True), (1.0, 1.6, False), (0.0, 0.9, False)):  # of nothing but noise, too
+        wrong = {"none": 0.8 * noise[0], "manhattan+diag": size * noise[1], "manhattan+diag^0.5": 9.0 * noise[1]}
+        wrong = {label: error + (learns - 1.0) * truth for label, error in wrong.items()}
+        trial = judged_trial(truth, {**wrong, "diag": wrong["none"]}, values=False)
+        rivals = [Geometry.named("manhattan+diag")]
+        assert trial.partners(Geometry(), rivals, Geometry(), 5) == (rivals if found else []), (learns, size)
 
 
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:

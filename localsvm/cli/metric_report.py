@@ -35,7 +35,7 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
     if best == "none":
         return f"{chosen} ({learned.get('why', 'too few rows to try another')})"
     if name != best:
-        return f"{chosen} (nothing else was clearly better)"
+        return f"{chosen} (nothing else was clearly better{' by itself' if 'members' in learned else ''})"
     if "score" in learned:
         before, after = (f"{value:.4g}" for value in learned["error"])
         score = {"rmse": "RMSE", "pinball": "mean pinball loss"}[learned["score"]]

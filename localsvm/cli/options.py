@@ -294,7 +294,7 @@ coverage = option(
 repeats = option(
     "--repeats",
     type=WholeNumber(1, 1000),
-    show_default="1, or 2 for values and where the mean of two geometries is clearly better; 6 with --effort high",
+    show_default="2 where --metric auto finds two good geometries, else 1; 6 with --effort high",
     help="Divide the rows this many times, by different seeds, train the cells of all, and average their decision "
     "values. With --metric auto the best geometries take turns, and held-out values say how much each weighs.",
     group=Group.PARTITION,

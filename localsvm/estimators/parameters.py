@@ -180,7 +180,7 @@ COMMON: dict[str, Parameter] = {
     "repeats": Parameter(
         None, "repeats", "int or None",
         "Partitions by as many seeds, in the best geometries if metric chooses them, whose decision values are "
-        'averaged. None: 1, or 2 for values and where the mean of two is clearly better; 6 for effort="high".',
+        'averaged. None: 2 where metric "auto" finds two good geometries, else 1; 6 for effort="high".',
     ),
     "n_jobs": Parameter(
         None, "jobs", "int or None",

@@ -106,12 +106,13 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    others = []
-    if members > 1:
-        others = trial.partners(best, mates) if options.partners else trial.others(first, mixed)
+    others, learned = [], trial.best_learned() if options.keeps else {}
+    if members > 1 and not options.partners:
+        others = trial.others(first, mixed)
     choice = trial.tested(first, best, tries, mates)
-    if options.partners and choice.geometry == first:
-        others = []
+    if options.keeps:
+        rivals = [each for distance, each in learned.items() if distance != choice.geometry.distance]
+        others = trial.partners(choice.geometry, rivals, first, tries, mates)
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
     return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}

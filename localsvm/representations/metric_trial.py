@@ -116,29 +116,40 @@ class Trial:
             found += [best, *self.weakened([best], weak), *plain]
         return list(dict.fromkeys(found))
 
-    def partners(self, best: Geometry, mates: Mates | None = None) -> list[Geometry]:
-        """The best geometry of each other distance whose mean with the best one is not worse, of classes.
+    def best_learned(self) -> dict[str, Geometry]:
+        """The best geometry with a learned metric of each distance, or a weaker one of it; as the best one of all is.
 
-        It may be worse by itself: it has other errors. The one of the best mean comes first. The first folds alone have
-        judged the best one.
+        The first folds alone have judged all candidates.
         """
-        rows, order = self._views[best.ranks], self._order(best)
-        same = None if mates is None else mates.of(order)
-        share, of_best = self._share(best), self._joined(best)
-        gains = {}
+        found = {}
         for distance in dict.fromkeys(each.distance for each in self._results):
-            if distance != best.distance:
-                each = self._best_learned(distance)
-                both = rows.losses(rows.Y[order], (self._values(best) + self._values(each)) / 2.0) - of_best
-                if max(paired(both, share, same)) < NO_WORSE:
-                    gains[each] = float(both[0] @ share)
-        return sorted(gains, key=gains.__getitem__)
+            strong = self.best(each for each in self._results if each.distance == distance and each.form)
+            tried = [strong, *self.weakened([strong], weaker(strong))]
+            found[distance] = self.weakest(self.fewest(tried), tried)
+        return found
 
-    def _best_learned(self, distance: str) -> Geometry:
-        """The best geometry with a learned metric of a distance, or a weaker one of it; as the best one of all is."""
-        strong = self.best(each for each in self._results if each.distance == distance and each.form)
-        tried = [strong, *self.weakened([strong], weaker(strong))]
-        return self.weakest(self.fewest(tried), tried)
+    def partners(
+        self, chosen: Geometry, rivals: Iterable[Geometry], first: Geometry, tries: int, mates: Mates | None = None
+    ) -> list[Geometry]:
+        """Geometries whose mean with the chosen one is good, of classes; the best mean first.
+
+        A partner may be worse by itself: it has other errors. With the first geometry, which was chosen as no other one
+        passed the tests, the mean has to pass them; see `tested`. Else it must not be worse than the chosen one alone.
+        """
+        order = self._order(chosen)
+        rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
+        share, alone, gains = self._share(chosen), self._joined(chosen), {}
+        for each in rivals:
+            self.add([each], sorted(self._results[chosen]))
+            both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
+            if chosen == first:
+                results = {first: alone, each: both}
+                good = tested(results, tries, rows.weight[order], same, rows.guess(order)).geometry == each
+            else:
+                good = max(paired(both - alone, share, same)) < NO_WORSE
+            if good:
+                gains[each] = float((both - alone)[0] @ share)
+        return sorted(gains, key=gains.__getitem__)
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
         """Candidates, the one of the least loss first."""
