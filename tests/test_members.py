@@ -342,10 +342,9 @@ def test_a_partner_is_the_best_learned_geometry_of_another_distance() -> None:
         "manhattan+ranks+diag": 2.0 * noise[1],
     }
     trial = judged_trial(truth, {label: 0.3 * error for label, error in wrong.items()}, values=True)
-    learned = trial.best_learned()
-    assert {name: each.label for name, each in learned.items()} == {"euclidean": "full", "manhattan": "manhattan+diag"}
-    found = trial.partners(Geometry.named("diag"), [learned["manhattan"]], Geometry(), 5)
-    assert found == [learned["manhattan"]]
+    diag, full, other = (Geometry.named(label) for label in ("diag", "full", "manhattan+diag"))
+    assert trial.rivals(diag, full) == [other] and trial.rivals(diag, other) == [full, other]
+    assert trial.partners(diag, [full, other], Geometry(), 5) == [other]
 
 
 def test_a_mean_that_is_worse_has_no_partner() -> None:
@@ -356,7 +355,7 @@ def test_a_mean_that_is_worse_has_no_partner() -> None:
     for size, found in ((1.4, ["manhattan+diag"]), (2.0, [])):
         wrong = {"full": 0.8 * noise[0], "manhattan+diag": size * noise[1], "manhattan+diag^0.5": 9.0 * noise[1]}
         trial = judged_trial(truth, wrong, values=False)
-        rivals = [trial.best_learned()["manhattan"]]
+        rivals = trial.rivals(full, full)
         assert [each.label for each in trial.partners(full, rivals, Geometry(), 5)] == found, size
         # one of two groups gains, and the other loses: that says little of a third one
         assert trial.partners(full, rivals, Geometry(), 5, Mates(group, whole=True)) == rivals

@@ -106,12 +106,10 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    others, learned = [], trial.best_learned() if options.keeps else {}
-    if members > 1 and not options.partners:
-        others = trial.others(first, mixed)
+    rivals = trial.rivals(first, best) if options.keeps else []
+    others = trial.others(first, mixed) if members > 1 and not options.partners else []
     choice = trial.tested(first, best, tries, mates)
     if options.keeps:
-        rivals = [each for distance, each in learned.items() if distance != choice.geometry.distance]
         others = trial.partners(choice.geometry, rivals, first, tries, mates)
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()

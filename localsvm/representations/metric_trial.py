@@ -116,22 +116,23 @@ class Trial:
             found += [best, *self.weakened([best], weak), *plain]
         return list(dict.fromkeys(found))
 
-    def best_learned(self) -> dict[str, Geometry]:
-        """The best geometry with a learned metric of each distance, or a weaker one of it; as the best one of all is.
+    def rivals(self, *either: Geometry) -> list[Geometry]:
+        """The best learned geometry of each distance that is not the one of both of these, found as the best of all is.
 
         The first folds alone have judged all candidates.
         """
-        found = {}
+        found = []
         for distance in dict.fromkeys(each.distance for each in self._results):
-            strong = self.best(each for each in self._results if each.distance == distance and each.form)
-            tried = [strong, *self.weakened([strong], weaker(strong))]
-            found[distance] = self.weakest(self.fewest(tried), tried)
+            if {each.distance for each in either} != {distance}:
+                strong = self.best(each for each in self._results if each.distance == distance and each.form)
+                tried = [strong, *self.weakened([strong], weaker(strong))]
+                found.append(self.weakest(self.fewest(tried), tried))
         return found
 
     def partners(
         self, chosen: Geometry, rivals: Iterable[Geometry], first: Geometry, tries: int, mates: Mates | None = None
     ) -> list[Geometry]:
-        """Geometries whose mean with the chosen one is good, of classes; the best mean first.
+        """Rivals of another distance whose mean with the chosen geometry is good, of classes; the best mean first.
 
         A partner may be worse by itself: it has other errors. With the first geometry, which was chosen as no other one
         passed the tests, the mean has to pass them; see `tested`. Else it must not be worse than the chosen one alone.
@@ -139,7 +140,7 @@ class Trial:
         order = self._order(chosen)
         rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
         share, alone, gains = self._share(chosen), self._joined(chosen), {}
-        for each in rivals:
+        for each in (rival for rival in rivals if rival.distance != chosen.distance):
             self.add([each], sorted(self._results[chosen]))
             both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
             if chosen == first:
