@@ -272,8 +272,8 @@ def test_members_are_the_best_geometry_of_each_kind() -> None:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.fast(2)
-def test_classes_have_two_members_of_different_distances(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without being asked, unless the mean is worse, nothing but plain distances is good, or there is one distance."""
+def test_classes_have_two_members_of_different_distances(classes: int) -> None:
+    """Without being asked, unless nothing but plain distances is good, or there is one distance."""
     config = TrainingConfig()
 
     def description(**given: Any) -> dict[str, Any]:
@@ -289,9 +289,6 @@ def test_classes_have_two_members_of_different_distances(classes: int, monkeypat
     single = [{"repeats": 1}, {"coverage": 0.9}, {"method": KernelSVM(kernel="gaussian")}, *detects]
     for other in single:
         assert "members" not in description(**other), other
-    monkeypatch.setattr(choosing, "NO_WORSE", -100.0)
-    assert "members" not in description()
-    monkeypatch.setattr(choosing, "NO_WORSE", 100.0)
     noise = rows(seed=3, classes=classes)  # whose labels say nothing
     noise.y = np.random.default_rng(0).permutation(noise.y)
     refused = divide(noise, config).measured.description
@@ -350,15 +347,17 @@ def test_a_partner_is_the_best_learned_geometry_of_another_distance() -> None:
 def test_a_mean_that_is_worse_has_no_partner() -> None:
     rng = np.random.default_rng(0)
     truth, noise, full = np.sign(rng.standard_normal(2000)), rng.standard_normal((2, 2000)), Geometry.named("full")
-    group = np.empty(2000, np.int64)
-    group[np.argsort(np.abs(noise[1]))] = np.arange(2000) // 1000
-    for size, found in ((1.4, ["manhattan+diag"]), (2.0, [])):
+    for size, found in ((1.2, ["manhattan+diag"]), (2.0, [])):
         wrong = {"full": 0.8 * noise[0], "manhattan+diag": size * noise[1], "manhattan+diag^0.5": 9.0 * noise[1]}
         trial = judged_trial(truth, wrong, values=False)
-        rivals = trial.rivals(full, full)
-        assert [each.label for each in trial.partners(full, rivals, Geometry(), 5)] == found, size
-        # one of two groups gains, and the other loses: that says little of a third one
-        assert trial.partners(full, rivals, Geometry(), 5, Mates(group, whole=True)) == rivals
+        assert [each.label for each in trial.partners(full, trial.rivals(full, full), Geometry(), 5)] == found, size
+    sure = {"full": -0.9 * truth, "manhattan+diag": np.where(noise[0] < 1.5, 0.0, -1.2) * truth}  # right, and not; ...
+    trial = judged_trial(truth, {**sure, "manhattan+diag^0.5": 9.0 * noise[1]}, values=False)
+    both, alone = truth + (sure["full"] + sure["manhattan+diag"]) / 2.0, truth + sure["full"]
+    assert np.mean(np.maximum(0.0, 1.0 - both * truth) ** 2) < np.mean(np.maximum(0.0, 1.0 - alone * truth) ** 2)
+    assert not trial.partners(
+        full, trial.rivals(full, full), Geometry(), 5
+    )  # ... of the mean the loss alone is smaller
 
 
 def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
@@ -370,6 +369,8 @@ def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
         trial = judged_trial(truth, {**wrong, "diag": wrong["none"]}, values=False)
         rivals = [Geometry.named("manhattan+diag")]
         assert trial.partners(Geometry(), rivals, Geometry(), 5) == (rivals if found else []), (learns, size)
+        two = Mates(np.arange(2000) % 2, whole=True)  # groups, which say little of a third one
+        assert not trial.partners(Geometry(), rivals, Geometry(), 5, two)
 
 
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:

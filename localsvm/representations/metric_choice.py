@@ -37,7 +37,7 @@ class Options:
     matrix_columns : of a view, ranks among them, up to which a full metric is tried for the Euclidean distance; 0 for
         none.
     members : geometries that are wanted at most.
-    partners : these are of different distances, and such that a mean is not worse than the best one alone; else of
+    partners : these are of different distances, and such that a mean is better than the best one alone; else of
         different kinds, and all better than the first.
     """
 
