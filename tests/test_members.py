@@ -369,7 +369,7 @@ def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
         trial = judged_trial(truth, {**wrong, "diag": wrong["none"]}, values=False)
         rivals = [Geometry.named("manhattan+diag")]
         assert trial.partners(Geometry(), rivals, Geometry(), 5) == (rivals if found else []), (learns, size)
-        two = Mates(np.arange(2000) % 2, whole=True)  # groups, which say little of a third one
+        two = Mates((np.abs(noise[1]) < 0.7).astype(np.int64), whole=True)  # groups: one gains, and the other loses
         assert not trial.partners(Geometry(), rivals, Geometry(), 5, two)
 
 
