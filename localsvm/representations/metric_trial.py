@@ -134,22 +134,22 @@ class Trial:
         """Rivals of another distance whose mean with the chosen geometry is good, of classes; the best mean first.
 
         A partner may be worse by itself: it has other errors. With the first geometry, which was chosen as no other one
-        passed the tests, the mean has to pass them; see `tested`. Else a smaller loss and no more errors than by the
-        chosen one alone are enough: to ask for a clear gain cost 3 per cent more errors of SVMs.
+        passed the tests, the mean has to pass them; see `tested`. Else it is enough if its loss and its error, each in
+        standard errors, are smaller by their sum than those of the chosen one alone: to ask for a clear gain cost 3 per
+        cent more errors of SVMs.
         """
         order = self._order(chosen)
         rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
-        alone, gains = self._joined(chosen), {}
+        share, alone, gains = self._share(chosen), self._joined(chosen), {}
         for each in (rival for rival in rivals if rival.distance != chosen.distance):
             self.add([each], sorted(self._results[chosen]))
             both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
-            gain, more = (both - alone) @ self._share(chosen)
-            good = gain < 0.0 and more <= 0.0
+            good = bool(paired(both - alone, share, same).sum() < 0.0)
             if chosen == first:
                 results = {first: alone, each: both}
                 good = tested(results, tries, rows.weight[order], same, rows.guess(order)).geometry == each
             if good:
-                gains[each] = gain
+                gains[each] = float((both - alone)[0] @ share)
         return sorted(gains, key=gains.__getitem__)
 
     def ordered(self, candidates: Iterable[Geometry]) -> list[Geometry]:
