@@ -28,8 +28,8 @@ HOW = """\
   `--effort high` ("high"), the rest at defaults. Start-up, reading and writing count, about a second of
   each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
   dense float32 rows in memory.
-- **Which times belong together.** `auto` and LightGBM chosen were timed on one machine (but for what is over 600 s),
-  the other columns on one that is slower: there a random forest takes 4.0 s on magic, here 2.8 s.
+- **Which times belong together.** `auto`, "high" and LightGBM chosen were timed on one machine, an Intel Xeon (but for
+  what is over 600 s), the other columns on an AMD EPYC: a random forest takes 4.0 s there on magic, and 3.0 s here.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
   training rows, the one with the fewest wrong rows on the fourth is trained again on all. The time is that of all of
   it. Boosters have the learning rate 0.1 and at most {trees} trees, ended where {patience} more do not lower the
@@ -223,7 +223,7 @@ def prices(runs: Found) -> list[str]:
         if ratios:
             words.append(f"{peer} {number(float(np.median(ratios)), 2)} ({len(ratios)})")
     said = "Its processor seconds of training, whole command, over a peer's; medians over the sets, (number of sets)"
-    machine = "LightGBM chosen alone was timed on the same machine, the others on one that is slower."
+    machine = "LightGBM chosen alone was timed on the same machine."
     return [f"{said}: {', '.join(words)}. {machine}"] if words else []
 
 
