@@ -140,7 +140,8 @@ def choosing_bytes(
     rows, columns : that may be looked at; columns without ranks, of which each may have one.
     outputs : values of a row.
     """
-    candidates = 1 + 2 * len(options.plain) + FEW * len(STRENGTHS) + (2 + len(STRENGTHS)) * len(options.further)
+    powers = (FEW + options.partners) * len(STRENGTHS)  # a rival of another distance has weaker ones, too
+    candidates = 1 + 2 * len(options.plain) + powers + (2 + len(STRENGTHS)) * len(options.further)
     judging_rows = rows * len(first_folds(rows)) // FOLDS
     judged = 8 * (candidates + MEANS) * outputs * judging_rows if options.keeps else 0
     views = 4 * rows * columns * (1 + 2 * any(options.views)) if dense else 0

@@ -144,10 +144,11 @@ class Trial:
         for each in (rival for rival in rivals if rival.distance != chosen.distance):
             self.add([each], sorted(self._results[chosen]))
             both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
-            good = bool(paired(both - alone, share, same).sum() < 0.0)
             if chosen == first:
                 results = {first: alone, each: both}
                 good = tested(results, tries, rows.weight[order], same, rows.guess(order)).geometry == each
+            else:
+                good = bool(paired(both - alone, share, same).sum() < 0.0)
             if good:
                 gains[each] = float((both - alone)[0] @ share)
         return sorted(gains, key=gains.__getitem__)
