@@ -70,11 +70,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.whole
 def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Path) -> None:
     """All commands and the classifier learn the metric of --metric auto by default, and divide into the same cells."""
-    common = ("-P", "voronoi", "-c", 80, "-j", 1, "-q")
+    common, one = ("-P", "voronoi", "-c", 80, "-j", 1, "-q"), ("--repeats", 1)  # a file of cells has one geometry
     for name, options in (("default", ()), ("auto", ("--metric", "auto"))):
-        invoke("train", *common, *COSTS, *options, file, tmp_path / f"{name}.h5")
+        invoke("train", *common, *one, *COSTS, *options, file, tmp_path / f"{name}.h5")
         invoke("partition", *common, *options, file, tmp_path / f"{name}.cells.h5")
-    classifier = LocalSVC(partition="voronoi", cell_size=80, cost=[0.3, 3.0]).fit(*rows())
+    classifier = LocalSVC(partition="voronoi", cell_size=80, cost=[0.3, 3.0], repeats=1).fit(*rows())
     classifier.save(tmp_path / "python.h5")
     manifests, models = [], ("default.h5", "auto.h5", "python.h5")
     for model in models:
@@ -89,7 +89,7 @@ def test_all_commands_and_the_classifier_have_the_same(file: Path, tmp_path: Pat
     given = [read_given(tmp_path / name).measured for name in ("default.h5", "default.cells.h5", "auto.cells.h5")]
     assert all(np.array_equal(each.metric.values, given[0].metric.values) for each in given if each.metric)
     assert len({tuple(load_partition(tmp_path / f"{n}.cells.h5").sizes.tolist()) for n in ("default", "auto")}) == 1
-    table = json.loads(invoke("cv", "--json", *common, *COSTS, file).stdout)
+    table = json.loads(invoke("cv", "--json", *common, *one, *COSTS, file).stdout)
     assert table["metric"] == given[0].description and table["config"]["metric"] == "auto"
 
 
