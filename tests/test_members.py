@@ -306,6 +306,8 @@ def test_values_have_two_members_without_being_asked(monkeypatch: pytest.MonkeyP
         assert description is not None and len(description["members"]) == 2 == len(found.partition.cells_by_repeat)
         alone = divide(replace(rows(classes=0), group=group), replace(config, repeats=1)).measured.description
         assert alone is not None and "members" not in alone
+    classes = divide(rows(seed=3), TrainingConfig(blocks=True)).measured.description
+    assert classes is not None and "members" not in classes  # of which the rule is the same as without groups
     options: list[dict[str, Any]] = [{"coverage": 0.9}, {"effort": "low", "metric": "auto"}]
     for each in options:
         single = divide(rows(classes=0), replace(values, **each)).measured.description
