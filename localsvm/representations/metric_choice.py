@@ -106,11 +106,11 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    rivals = trial.rivals(first, best) if options.keeps else []
+    # what is compared below was judged by the first folds alone, until the tests
     others = trial.others(first, mixed) if members > 1 and not options.partners else []
+    rivals = trial.rivals(first, best) if options.keeps else []
     choice = trial.tested(first, best, tries, mates)
-    if options.keeps:
-        others = trial.partners(choice.geometry, rivals, first, tries, mates)
+    others += trial.partners(choice.geometry, rivals, first, tries, mates)
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
     return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}

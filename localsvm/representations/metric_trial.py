@@ -138,15 +138,14 @@ class Trial:
         standard errors, are smaller by their sum than those of the chosen one alone: to ask for a clear gain cost 3 per
         cent more errors of SVMs.
         """
-        order = self._order(chosen)
+        order, gains = self._order(chosen), {}
         rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
-        share, alone, gains = self._share(chosen), self._joined(chosen), {}
+        share, alone = self._share(chosen), self._joined(chosen)
         for each in (rival for rival in rivals if rival.distance != chosen.distance):
             self.add([each], sorted(self._results[chosen]))
             both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
             if chosen == first:
-                results = {first: alone, each: both}
-                good = tested(results, tries, rows.weight[order], same, rows.guess(order)).geometry == each
+                good = self._tested({first: alone, each: both}, tries, mates).geometry == each
             else:
                 good = bool(paired(both - alone, share, same).sum() < 0.0)
             if good:
@@ -193,15 +192,16 @@ class Trial:
 
     def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
         """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
-        choice = self._tested(first, best, tries, mates)
+        choice = self._tested({each: self._joined(each) for each in (first, best)}, tries, mates)
         if choice.bound[0] <= choice.z[0] <= HOPELESS or choice.z[0] < 0.0 < choice.z[1]:
             self.add([first, best], LAST)
-            choice = self._tested(first, best, tries, mates)
+            choice = self._tested({each: self._joined(each) for each in (first, best)}, tries, mates)
         return choice
 
-    def _tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
+    def _tested(self, results: Mapping[Geometry, Floats], tries: int, mates: Mates | None) -> Choice:
+        """The choice between the first one of these results and the other; see `tested`."""
+        first = next(iter(results))
         order = self._order(first)
-        results = {each: self._joined(each) for each in (first, best)}
         rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
         return tested(results, tries, rows.weight[order], same, rows.guess(order))
 

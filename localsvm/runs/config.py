@@ -35,7 +35,7 @@ from localsvm.targets.regression import Regression
 EFFORTS = ("low", "normal", "high")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
-USUAL_REPEATS = 2  # where the mean of as many geometries is much better
+USUAL_REPEATS = 2  # where as many good geometries are found
 MOST_ROWS = 1 << 40
 LARGEST_VALUE = 1e100  # to predict, and of 1 over the deviation
 MOST_FRACTIONS = 50  # more labels than this, and not all of them whole numbers, are no classes

@@ -29,7 +29,8 @@ HOW = """\
   each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
   dense float32 rows in memory.
 - **Which times belong together.** `auto`, "high" and LightGBM chosen were timed on one machine, an Intel Xeon (but for
-  what is over 600 s), the other columns on an AMD EPYC: a random forest takes 4.0 s there on magic, and 3.0 s here.
+  what is over 600 s, and two of the seeds of higgs_like_1m), the other columns on an AMD EPYC: a random forest takes
+  4.0 s there on magic, and 3.0 s here.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
   training rows, the one with the fewest wrong rows on the fourth is trained again on all. The time is that of all of
   it. Boosters have the learning rate 0.1 and at most {trees} trees, ended where {patience} more do not lower the

@@ -364,7 +364,7 @@ def _options(
     """The geometries that auto tries for rows.
 
     Of values a mean of two geometries is better than the best one, however little it gains on the rows that judge. Of
-    classes that was not measured to help.
+    classes it is one of two distances; see `Trial.partners`.
 
     shape : number of all rows, and of columns without ranks.
     ranked : whether columns can have ranks.
