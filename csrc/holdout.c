@@ -6,30 +6,36 @@
 /* The upper triangle of a row-major matrix is the lower one of a column-major one, which LAPACK factors in a fifth less
  * time. */
 static char UPPER[] = "L", PLAIN[] = "N", TRANSPOSED[] = "T";
+static int next = 1;
 static float zero = 0.0f, one = 1.0f;
 
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
-    int others = h->n - h->t, info = 0;
+    const int others = h->n - h->t;
     const int status = lsvm_ridge_factor(lapack, UPPER, h->kernel, h->t, h->ld, h->ridge, h->factor);
     if (status != LSVM_OK)
         return status;
     lsvm_ridge_transpose(h->y, h->t, h->outputs, h->a, h->t);
-    lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->a, &h->t, &info);
-    /* rows are columns of BLAS */
-    lapack->gemm(TRANSPOSED, PLAIN, &h->outputs, &others, &h->t, &one, h->a, &h->t, h->kernel + (int64_t)h->t * h->ld,
-                 &h->ld, &zero, h->values, &h->outputs);
+    lsvm_ridge_solve(lapack, UPPER, h->t, h->outputs, h->factor, h->ld, h->a, h->t);
+    lsvm_ridge_values(lapack, h->kernel + (int64_t)h->t * h->ld, others, h->t, h->ld, h->a, h->outputs, h->values);
     return LSVM_OK;
 }
 
 /* `left`, and the derivative by the ridge. */
 static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
 {
-    int others = h->n - h->t, info = 0;
+    int others = h->n - h->t;
+    float *kernel = h->kernel + (int64_t)h->t * h->ld;
     lsvm_ridge_transpose(u, others, h->outputs, h->left + h->t, h->n);
-    lapack->gemm(PLAIN, PLAIN, &h->t, &h->outputs, &others, &one, h->kernel + (int64_t)h->t * h->ld, &h->ld,
-                 h->left + h->t, &h->n, &zero, h->left, &h->n);
-    lapack->potrs(UPPER, &h->t, &h->outputs, h->factor, &h->ld, h->left, &h->n, &info);
+    if (h->outputs > LSVM_RIDGE_FEW)
+        lapack->gemm(PLAIN, PLAIN, &h->t, &h->outputs, &others, &one, kernel, &h->ld, h->left + h->t, &h->n, &zero,
+                     h->left, &h->n);
+    else
+        for (int k = 0; k < h->outputs; k++) {
+            float *left = h->left + (int64_t)k * h->n;
+            lapack->gemv(PLAIN, &h->t, &others, &one, kernel, &h->ld, left + h->t, &next, &zero, left, &next);
+        }
+    lsvm_ridge_solve(lapack, UPPER, h->t, h->outputs, h->factor, h->ld, h->left, h->n);
     h->ridge_slope = 0.0;
     for (int k = 0; k < h->outputs; k++) {
         float *left = h->left + (int64_t)k * h->n;
@@ -49,13 +55,17 @@ void lsvm_holdout_slopes(const struct lsvm_ops *ops, const struct lsvm_lapack *l
         h->columns[j] = 0.0;
     for (int i = 0; i < h->n; i += LSVM_HOLDOUT_BLOCK) {
         int rows = h->n - i < LSVM_HOLDOUT_BLOCK ? h->n - i : LSVM_HOLDOUT_BLOCK;
-        lapack->gemm(PLAIN, TRANSPOSED, &h->t, &rows, &h->outputs, &one, h->a, &h->t, h->left + i, &h->n, &zero,
-                     h->scratch, &h->ld);
+        if (h->outputs > 1)
+            lapack->gemm(PLAIN, TRANSPOSED, &h->t, &rows, &h->outputs, &one, h->a, &h->t, h->left + i, &h->n, &zero,
+                         h->scratch, &h->ld);
         for (int k = 0; k < rows; k++) {
             float *row = h->kernel + (int64_t)(i + k) * h->ld;
             if (i + k < h->t)
                 row[i + k] = 0.0f;
-            h->rows[i + k] = ops->holdout_row(row, h->scratch + (int64_t)k * h->ld, h->t, h->columns);
+            if (h->outputs > 1)
+                h->rows[i + k] = ops->holdout_row(row, h->scratch + (int64_t)k * h->ld, one, h->t, h->columns);
+            else
+                h->rows[i + k] = ops->holdout_row(row, h->a, h->left[i + k], h->t, h->columns);
         }
     }
 }

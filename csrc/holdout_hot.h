@@ -1,7 +1,7 @@
 /* holdout_hot.h - the loop over the slopes of holdout.c, which are as many as the kernel's entries. */
 
-/* Multiplies a row of the kernel (t) by the derivative by it, adds it to the sums of columns (t), and returns its sum. */
-static double holdout_row(float *row, const float *by_kernel, int64_t t, double *columns)
+/* Multiplies a row of the kernel (t) by the derivative by it, which is `by_kernel` times `times`, adds it to the sums of columns (t), and returns its sum. */
+static double holdout_row(float *row, const float *by_kernel, float times, int64_t t, double *columns)
 {
     const int64_t lanes = LSVM_LANES / 2;
     vdouble part = {0};
@@ -13,14 +13,14 @@ static double holdout_row(float *row, const float *by_kernel, int64_t t, double 
         memcpy(&k, row + j, sizeof k);
         memcpy(&slope, by_kernel + j, sizeof slope);
         memcpy(&column, columns + j, sizeof column);
-        k *= slope;
+        k *= slope * times;
         const vdouble wide = widen_f32(k);
         part += wide, column += wide;
         memcpy(row + j, &k, sizeof k);
         memcpy(columns + j, &column, sizeof column);
     }
     for (; j < t; j++) {
-        row[j] *= by_kernel[j];
+        row[j] *= by_kernel[j] * times;
         sum += (double)row[j];
         columns[j] += (double)row[j];
     }

@@ -59,7 +59,7 @@ struct lsvm_ops {
     void (*conjugate_turn)(struct lsvm_conjugate *p, int anew);
     void (*conjugate_step)(struct lsvm_conjugate *p, const float *image);
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
-    double (*holdout_row)(float *row, const float *by_kernel, int64_t t, double *columns);
+    double (*holdout_row)(float *row, const float *by_kernel, float times, int64_t t, double *columns);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_terms_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

@@ -5,6 +5,8 @@
 /* The lower triangle of a row-major matrix is the upper one of a column-major one. The other one is factored in a fifth
  * less time. */
 static char LOWER[] = "U", UPPER[] = "L", TRANSPOSED[] = "T", PLAIN[] = "N";
+static int next = 1;
+static float one = 1.0f, zero = 0.0f;
 
 int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const float *kernel, int n, int ld, float ridge,
                       float *out)
@@ -26,6 +28,31 @@ void lsvm_ridge_transpose(const float *from, int m, int k, float *to, int ld)
             to[(int64_t)j * ld + i] = from[(int64_t)i * k + j];
 }
 
+void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, int outputs, float *factor, int ld,
+                      float *b, int ldb)
+{
+    int info = 0;
+    char *first = triangle[0] == LOWER[0] ? TRANSPOSED : PLAIN, *last = first == PLAIN ? TRANSPOSED : PLAIN;
+    if (outputs > LSVM_RIDGE_FEW) {
+        lapack->potrs(triangle, &n, &outputs, factor, &ld, b, &ldb, &info);
+        return;
+    }
+    for (int c = 0; c < outputs; c++) {
+        lapack->trsv(triangle, first, PLAIN, &n, factor, &ld, b + (int64_t)c * ldb, &next);
+        lapack->trsv(triangle, last, PLAIN, &n, factor, &ld, b + (int64_t)c * ldb, &next);
+    }
+}
+
+void lsvm_ridge_values(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *a, int outputs,
+                       float *values)
+{
+    if (outputs > LSVM_RIDGE_FEW) /* rows are columns of BLAS */
+        lapack->gemm(TRANSPOSED, PLAIN, &outputs, &k, &m, &one, a, &m, kernel, &ld, &zero, values, &outputs);
+    else
+        for (int c = 0; c < outputs; c++)
+            lapack->gemv(TRANSPOSED, &m, &k, &one, kernel, &ld, a + (int64_t)c * m, &next, &zero, values + c, &outputs);
+}
+
 int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)
 {
     int info = 0;
@@ -33,7 +60,7 @@ int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge
     if (status != LSVM_OK)
         return status;
     lsvm_ridge_transpose(r->y, r->n, r->outputs, r->a, r->n);
-    lapack->potrs(LOWER, &r->n, &r->outputs, r->inverse, &r->ld, r->a, &r->n, &info);
+    lsvm_ridge_solve(lapack, LOWER, r->n, r->outputs, r->inverse, r->ld, r->a, r->n);
     lapack->potri(LOWER, &r->n, r->inverse, &r->ld, &info);
     return info == 0 ? LSVM_OK : LSVM_SINGULAR;
 }
@@ -42,7 +69,7 @@ int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, 
                         const int64_t *others, int m, float *out)
 {
     int info = 0;
-    float one = 1.0f, zero = 0.0f, *coef = r->a; /* outputs x m */
+    float *coef = r->a; /* outputs x m */
     for (int i = 0; i < m; i++) {
         const float *from = r->kernel + others[i] * r->ld;
         float *to = r->inverse + (int64_t)i * r->ld;
@@ -55,13 +82,13 @@ int lsvm_ridge_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r, 
     lapack->potrf(UPPER, &m, r->inverse, &r->ld, &info);
     if (info != 0)
         return LSVM_SINGULAR;
-    lapack->potrs(UPPER, &m, &r->outputs, r->inverse, &r->ld, coef, &m, &info);
+    lsvm_ridge_solve(lapack, UPPER, m, r->outputs, r->inverse, r->ld, coef, m);
     float *left = r->inverse + (int64_t)m * r->ld; /* behind the factor there is room for the kernel of the k rows */
     for (int i = 0; i < k; i++) {
         const float *from = r->kernel + rows[i] * r->ld;
         for (int j = 0; j < m; j++)
             left[(int64_t)i * r->ld + j] = from[others[j]];
     }
-    lapack->gemm(TRANSPOSED, PLAIN, &r->outputs, &k, &m, &one, coef, &m, left, &r->ld, &zero, out, &r->outputs);
+    lsvm_ridge_values(lapack, left, k, m, r->ld, coef, r->outputs, out);
     return LSVM_OK;
 }

@@ -14,6 +14,8 @@
 #include "lapack.h"
 #include "status.h"
 
+enum { LSVM_RIDGE_FEW = 3 }; /* outputs, up to which each by itself takes less time: BLAS copies a matrix for several */
+
 struct lsvm_ridge {
     int n, outputs, ld;
     float ridge;
@@ -31,6 +33,15 @@ int lsvm_ridge_factor(const struct lsvm_lapack *lapack, char *triangle, const fl
 
 /* Copies a matrix (m x k) into the columns of another, as LAPACK has them, whose rows have `ld` floats. */
 void lsvm_ridge_transpose(const float *from, int m, int k, float *to, int ld);
+
+/* Solves with a factor that `lsvm_ridge_factor` made of the same triangle: b (outputs x n, its rows have `ldb` floats)
+ * becomes what the matrix with the ridge makes b of. */
+void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, int outputs, float *factor, int ld,
+                      float *b, int ldb);
+
+/* Values (k x outputs) that coefficients a (outputs x m) give to k rows by their kernel (k x m) with the m rows. */
+void lsvm_ridge_values(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *a, int outputs,
+                       float *values);
 
 /* Finds `a`, and of `inverse` the lower triangle. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not positive definite
  * in float32. */

@@ -19,6 +19,8 @@ from localsvm.kernels._kernels import Panels, aligned, padded
 cdef extern from "lapack.h":
     cdef struct lsvm_lapack:
         void *gemm
+        void *gemv
+        void *trsv
         void *potrf
         void *potri
         void *potrs
@@ -65,6 +67,8 @@ cdef void *routine(module, str name) except NULL:
 
 
 LAPACK.gemm = routine(cython_blas, "sgemm")
+LAPACK.gemv = routine(cython_blas, "sgemv")
+LAPACK.trsv = routine(cython_blas, "strsv")
 LAPACK.potrf = routine(cython_lapack, "spotrf")
 LAPACK.potri = routine(cython_lapack, "spotri")
 LAPACK.potrs = routine(cython_lapack, "spotrs")
