@@ -5,6 +5,7 @@ The command line is imported only then, so that an early Ctrl-C ends the program
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 from localsvm.blas import ONE_THREAD
 
 INTERRUPTED = 130
+GARBAGE = 100_000  # objects, after which cycles are looked for: every 700, it took a twentieth of a run of few rows
 
 
 def lsvm() -> None:
@@ -58,6 +60,7 @@ def cv() -> None:
 
 
 def _prepare() -> None:
+    gc.set_threshold(GARBAGE)
     for variable, value in ONE_THREAD.items():  # before numpy is loaded; what the user has set stays
         os.environ.setdefault(variable, value)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a shell's background
