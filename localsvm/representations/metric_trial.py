@@ -23,6 +23,7 @@ FEW_ROWS = 4000  # ... up to so many rows all folds judge all: one was too small
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
 HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
+CLEARLY_WORSE = 2.0  # standard errors, of a mean's loss and of its error together
 STRENGTHS = (0.5, 0.25, 0.0)  # powers of a learned metric that are tried beside it; 0 is that of equal weights
 
 
@@ -134,9 +135,10 @@ class Trial:
         """Rivals of another distance whose mean with the chosen geometry is good, of classes; the best mean first.
 
         A partner may be worse by itself: it has other errors. With the first geometry, which was chosen as no other one
-        passed the tests, the mean has to pass them; see `tested`. Else it is enough if its loss and its error, each in
-        standard errors, are smaller by their sum than those of the chosen one alone: to ask for a clear gain cost 3 per
-        cent more errors of SVMs.
+        passed the tests, the mean has to pass them; see `tested`. Else it is enough if it is not clearly worse than the
+        chosen one alone, by its loss and its error, each in standard errors: rows that judge are in smaller cells than
+        SVMs, and say less of these. To ask for a clear gain cost 3 per cent more errors, and to ask for any gain still
+        1 per cent on sets where it left a partner out.
         """
         order, gains = self._order(chosen), {}
         rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
@@ -147,7 +149,7 @@ class Trial:
             if chosen == first:
                 good = self._tested({first: alone, each: both}, tries, mates).geometry == each
             else:
-                good = bool(paired(both - alone, share, same).sum() < 0.0)
+                good = bool(paired(both - alone, share, same).sum() < CLEARLY_WORSE)
             if good:
                 gains[each] = float((both - alone)[0] @ share)
         return sorted(gains, key=gains.__getitem__)
