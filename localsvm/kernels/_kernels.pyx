@@ -1,9 +1,11 @@
 """Products, distances, kernels and kernel expansions, over csrc/kernels.c."""
+from math import prod
+
 import numpy as np
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uintptr_t
 
-from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_rows, ops_at
+from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, address, lsvm_ops, lsvm_rows, ops_at
 
 from localsvm._core import LEVELS, simd_level
 from localsvm.kernels import BASES, SQUARES, SUMS
@@ -59,9 +61,9 @@ KINDS = ("gaussian", "laplacian", "polynomial", "linear", "manhattan")
 
 def aligned(shape, dtype) -> np.ndarray:
     """An uninitialised C-order array that starts at a multiple of LSVM_ALIGN bytes."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + LSVM_ALIGN, np.uint8)
-    start = -raw.ctypes.data % LSVM_ALIGN
+    start = LSVM_ALIGN - <uintptr_t>address(raw) % LSVM_ALIGN
     return raw[start:start + size].view(dtype).reshape(shape)
 
 

@@ -157,7 +157,8 @@ FAR = 1e14  # mapped values beyond are moved to it: sums of their squares are fi
 def mapped(X: Dense, L: Dense) -> Dense:
     """Rows (n, r) float32 mapped by a metric L, without values whose squares are not finite."""
     Z: Dense = X * L if L.ndim == 1 else X @ L
-    return np.clip(Z, -FAR, FAR, out=Z)
+    np.maximum(Z, -FAR, out=Z)  # np.clip takes three times as long for a sample
+    return np.minimum(Z, FAR, out=Z)
 
 
 DISTANCES: dict[str, Distance] = {kind.name: kind() for kind in (Euclidean, Manhattan, Laplacian)}

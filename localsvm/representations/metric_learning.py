@@ -8,6 +8,7 @@ metric and the ridge are learned along.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ RATE, DECAY = 0.02, 0.02  # the first step, and the share of it that is left at 
 MATRIX_RATE, NEAR_RATE = 0.06, 0.01  # of matrices before near samples, and by those: fast at first, then exact
 AVERAGED = 0.4  # the share of the iterates, the last ones, that is averaged
 LEAST_RIDGE, MOST_RIDGE = 1e-3, 1e3  # below, the kernel matrix has no inverse in float32
+LEAST_LOG, MOST_LOG = math.log(LEAST_RIDGE), math.log(MOST_RIDGE)
 FIRST_RIDGE = 0.3
 SMALLEST = 1e-30  # of how far two rows are apart on average: below, the metric would not be finite in float32
 NEAR_FROM = 10 * SAMPLE  # rows: with fewer, near samples are much of all rows, and matrices were too close to them
@@ -143,7 +145,7 @@ class MetricLearner:
             size = rate * min(1.0, 2.0 * (1.0 - k / count) + DECAY)
             values = values - size * course.unit * step(course.unit * slope)
             scalars = scalars - size * np.asarray([2.0, 3.0]) * scalar_step(scalar_slope)
-            scalars[1] = np.clip(scalars[1], np.log(LEAST_RIDGE), np.log(MOST_RIDGE))
+            scalars[1] = min(max(scalars[1], LEAST_LOG), MOST_LOG)
             if k > (1.0 - AVERAGED) * count:
                 total, averaged = total + values, averaged + 1
         scale, ridge = (float(scalar) for scalar in scalars)
