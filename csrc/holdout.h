@@ -31,7 +31,7 @@ struct lsvm_holdout {
     float *a;           /* outputs x t: A' */
     float *values;      /* (n - t) x outputs: F */
     float *left;        /* outputs x n */
-    float *scratch;     /* LSVM_HOLDOUT_BLOCK x t */
+    float *scratch;     /* LSVM_HOLDOUT_BLOCK x t, for several outputs */
     double *rows;       /* n: sums of the slopes' rows */
     double *columns;    /* t: and of their columns */
     double ridge_slope; /* the derivative of the loss by the ridge */

@@ -1,6 +1,7 @@
 /* holdout_hot.h - the loop over the slopes of holdout.c, which are as many as the kernel's entries. */
 
-/* Multiplies a row of the kernel (t) by the derivative by it, which is `by_kernel` times `times`, adds it to the sums of columns (t), and returns its sum. */
+/* Multiplies a row of the kernel (t) by the derivative by it, which is `by_kernel` times `times`, adds it to the sums of
+ * columns (t), and returns its sum. */
 static double holdout_row(float *row, const float *by_kernel, float times, int64_t t, double *columns)
 {
     const int64_t lanes = LSVM_LANES / 2;

@@ -32,14 +32,16 @@ void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, i
                       float *b, int ldb)
 {
     int info = 0;
-    char *first = triangle[0] == LOWER[0] ? TRANSPOSED : PLAIN, *last = first == PLAIN ? TRANSPOSED : PLAIN;
     if (outputs > LSVM_RIDGE_FEW) {
         lapack->potrs(triangle, &n, &outputs, factor, &ld, b, &ldb, &info);
         return;
     }
+    /* the matrix is U'U or LL', by LAPACK's names of triangles: the left factor is undone first */
+    const int upper = triangle[0] == 'U';
     for (int c = 0; c < outputs; c++) {
-        lapack->trsv(triangle, first, PLAIN, &n, factor, &ld, b + (int64_t)c * ldb, &next);
-        lapack->trsv(triangle, last, PLAIN, &n, factor, &ld, b + (int64_t)c * ldb, &next);
+        float *of_output = b + (int64_t)c * ldb;
+        lapack->trsv(triangle, upper ? TRANSPOSED : PLAIN, PLAIN, &n, factor, &ld, of_output, &next);
+        lapack->trsv(triangle, upper ? PLAIN : TRANSPOSED, PLAIN, &n, factor, &ld, of_output, &next);
     }
 }
 

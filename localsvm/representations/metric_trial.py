@@ -137,8 +137,8 @@ class Trial:
         A partner may be worse by itself: it has other errors. With the first geometry, which was chosen as no other one
         passed the tests, the mean has to pass them; see `tested`. Else it is enough if it is not clearly worse than the
         chosen one alone, by its loss and its error, each in standard errors: rows that judge are in smaller cells than
-        SVMs, and say less of these. To ask for a clear gain cost 3 per cent more errors, and to ask for any gain still
-        1 per cent on sets where it left a partner out.
+        SVMs, and say less of these. To ask for a clear gain cost 3 per cent more errors on all sets, and to ask for
+        any gain 1 per cent where it left a partner out.
         """
         order, gains = self._order(chosen), {}
         rows, same = self._views[chosen.ranks], None if mates is None else mates.of(order)
