@@ -437,6 +437,19 @@ def test_the_rows_of_a_fold_teach_nothing_to_what_they_judge(geometry: Geometry)
     assert not np.array_equal(other.values, changed.values)
 
 
+def test_copies_that_fill_a_cell_get_the_mean_of_other_rows() -> None:
+    """They stay in one fold, so that no row of another one is near them."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((700, 2)), 50 + rng.standard_normal((500, 2))]).astype(np.float32)
+    Y = rng.choice([-1.0, 1.0], (1200, 3), p=[0.8, 0.2]).astype(np.float32)
+    weight, folds = rng.random(1200), np.append(np.zeros(700, np.int64), rng.integers(0, 3, 500))
+    made = choosing.Trial({False: MetricRows(X, Y, weight)}, folds, measuring.CHOICE_PLAN, 0, ALONE)
+    made.add([Geometry()], (0,))
+    mean = np.average(Y[folds != 0], axis=0, weights=weight[folds != 0])
+    np.testing.assert_allclose(made._values(Geometry())[:700], np.tile(mean, (700, 1)), rtol=1e-12)
+    assert len(np.unique(made._values(Geometry())[700:], axis=0)) > 50
+
+
 # --- what is not judged
 
 

@@ -83,7 +83,7 @@ class _Judge:
     solver: LeftOut
     check: Callable[[], None]
 
-    def __call__(self, cell: Rows, step: Step, judging: Iterable[int]) -> Judged:
+    def __call__(self, cell: Rows, step: Step, judging: Sequence[int]) -> Judged:
         """Loss, error and values of a cell's rows; only those of the judging folds are any good."""
         self.check()
         course, Y, of = self.course, self.data.Y[cell], self.folds[cell]
@@ -99,8 +99,9 @@ class _Judge:
                 solver.fill(z, Y, more * ridge)
                 if self.data.levels:
                     others = target - solver.each()[:, 0]
-                for places, found in zip(groups, solver.left_out(groups), strict=True):
-                    values[places] = found
+                for fold, places, found in zip(judging, groups, solver.left_out(groups), strict=True):
+                    alone = len(places) == len(cell)  # copies, which stay in one fold, may fill a cell
+                    values[places] = self.data.mean(self.folds != fold) if alone else found
                 break
         return Judged(self.data.losses(Y, values, others), values)
 

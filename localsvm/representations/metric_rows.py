@@ -65,7 +65,12 @@ class MetricRows(NamedTuple):
         wrong = Y[:, 0] * values[:, 0] <= 0 if Y.shape[1] == 1 else Y.argmax(axis=1) != values.argmax(axis=1)
         return np.stack([loss, wrong])
 
+    def mean(self, rows: Rows | NDArray[np.bool_] | slice) -> Floats:
+        """The weighted mean (problems,) of what some rows should learn; 0 where they weigh nothing."""
+        weight = self.weight[rows]
+        return np.asarray((weight / (weight.sum() or 1.0)) @ self.Y[rows])
+
     def guess(self, rows: Rows) -> Floats:
         """The loss (k,) of some rows by somebody who always answers the mean, and does not look at the columns."""
-        always = (self.weight / self.weight.sum()) @ self.Y
+        always = self.mean(slice(None))
         return np.asarray(self.losses(self.Y[rows], np.broadcast_to(always, (len(rows), len(always))))[0])
