@@ -464,7 +464,7 @@ def test_the_best_of_the_refinements_is_kept() -> None:
     cell = cell_of_values(*examples(n, seed=2), folds=3)
     K = Gram(cell.X, Scratch()).matrix(kernel)
     system = SquaresSystem(cell, K, kernel, 1e-3, cell.target.losses)
-    costs = np.asarray([1.0, 5e4, 2e5])
+    costs = np.asarray([1.0, 5e4, 1e5])  # beyond, it is up to the processor's rounding whether any round is better
     y = np.repeat((cell.Y[:, 0] - cell.Y[:, 0].mean())[None], 3, axis=0).astype(np.float32)
     one = np.ones_like(y)
     systems = Systems(y, one * (0.5 / costs[:, None]).astype(np.float32), one, np.zeros(3, np.int64))

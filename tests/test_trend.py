@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from command_line import PLAIN, invoke, usage_error
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor, Ridge
 from value_cells import cell_of_values, examples, target_of
@@ -265,7 +267,9 @@ def test_a_line_keeps_its_digits_far_from_0() -> None:
     rng = np.random.default_rng(0)
     X = 1e6 + np.round(20.0 * rng.standard_normal((300, 3)))  # exact in float32
     y = (X - 1e6) @ [1.0, 2.0, -1.0]
-    with pytest.warns(UserWarning, match="zscore"):
+    with pytest.warns(UserWarning, match="zscore"), warnings.catch_warnings():
+        # a gap of next to nothing is within the tolerance, or not, by the processor's rounding
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model = LocalSVR(kernel="linear", metric="none", scale="none").fit(X, y)
     assert_allclose(model.predict(X), y, atol=1e-5 * y.std())
 
