@@ -6,7 +6,6 @@
 /* The upper triangle of a row-major matrix is the lower one of a column-major one, which LAPACK factors in a fifth less
  * time. */
 static char UPPER[] = "L", PLAIN[] = "N", TRANSPOSED[] = "T";
-static int next = 1;
 static float zero = 0.0f, one = 1.0f;
 
 int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
@@ -24,17 +23,10 @@ int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h
 /* `left`, and the derivative by the ridge. */
 static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, const float *u)
 {
-    int others = h->n - h->t;
-    float *kernel = h->kernel + (int64_t)h->t * h->ld;
+    const int others = h->n - h->t;
     lsvm_ridge_transpose(u, others, h->outputs, h->left + h->t, h->n);
-    if (h->outputs > LSVM_RIDGE_FEW)
-        lapack->gemm(PLAIN, PLAIN, &h->t, &h->outputs, &others, &one, kernel, &h->ld, h->left + h->t, &h->n, &zero,
-                     h->left, &h->n);
-    else
-        for (int k = 0; k < h->outputs; k++) {
-            float *left = h->left + (int64_t)k * h->n;
-            lapack->gemv(PLAIN, &h->t, &others, &one, kernel, &h->ld, left + h->t, &next, &zero, left, &next);
-        }
+    lsvm_ridge_sums(lapack, h->kernel + (int64_t)h->t * h->ld, others, h->t, h->ld, h->left + h->t, h->outputs, h->n,
+                    h->left);
     lsvm_ridge_solve(lapack, UPPER, h->t, h->outputs, h->factor, h->ld, h->left, h->n);
     h->ridge_slope = 0.0;
     for (int k = 0; k < h->outputs; k++) {
@@ -53,19 +45,18 @@ void lsvm_holdout_slopes(const struct lsvm_ops *ops, const struct lsvm_lapack *l
     find_left(lapack, h, u);
     for (int j = 0; j < h->t; j++)
         h->columns[j] = 0.0;
+    const int several = h->outputs > 1; /* of one output a row of left A' is A', times a number */
     for (int i = 0; i < h->n; i += LSVM_HOLDOUT_BLOCK) {
         int rows = h->n - i < LSVM_HOLDOUT_BLOCK ? h->n - i : LSVM_HOLDOUT_BLOCK;
-        if (h->outputs > 1)
+        if (several)
             lapack->gemm(PLAIN, TRANSPOSED, &h->t, &rows, &h->outputs, &one, h->a, &h->t, h->left + i, &h->n, &zero,
                          h->scratch, &h->ld);
         for (int k = 0; k < rows; k++) {
             float *row = h->kernel + (int64_t)(i + k) * h->ld;
             if (i + k < h->t)
                 row[i + k] = 0.0f;
-            if (h->outputs > 1)
-                h->rows[i + k] = ops->holdout_row(row, h->scratch + (int64_t)k * h->ld, one, h->t, h->columns);
-            else
-                h->rows[i + k] = ops->holdout_row(row, h->a, h->left[i + k], h->t, h->columns);
+            const float *by_kernel = several ? h->scratch + (int64_t)k * h->ld : h->a;
+            h->rows[i + k] = ops->holdout_row(row, by_kernel, several ? one : h->left[i + k], h->t, h->columns);
         }
     }
 }

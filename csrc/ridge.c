@@ -5,6 +5,7 @@
 /* The lower triangle of a row-major matrix is the upper one of a column-major one. The other one is factored in a fifth
  * less time. */
 static char LOWER[] = "U", UPPER[] = "L", TRANSPOSED[] = "T", PLAIN[] = "N";
+enum { FEW = 3 }; /* outputs, up to which each by itself takes less time: BLAS copies a matrix for several */
 static int next = 1;
 static float one = 1.0f, zero = 0.0f;
 
@@ -32,7 +33,7 @@ void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, i
                       float *b, int ldb)
 {
     int info = 0;
-    if (outputs > LSVM_RIDGE_FEW) {
+    if (outputs > FEW) {
         lapack->potrs(triangle, &n, &outputs, factor, &ld, b, &ldb, &info);
         return;
     }
@@ -48,11 +49,23 @@ void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, i
 void lsvm_ridge_values(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *a, int outputs,
                        float *values)
 {
-    if (outputs > LSVM_RIDGE_FEW) /* rows are columns of BLAS */
+    if (outputs > FEW) /* rows are columns of BLAS */
         lapack->gemm(TRANSPOSED, PLAIN, &outputs, &k, &m, &one, a, &m, kernel, &ld, &zero, values, &outputs);
     else
         for (int c = 0; c < outputs; c++)
             lapack->gemv(TRANSPOSED, &m, &k, &one, kernel, &ld, a + (int64_t)c * m, &next, &zero, values + c, &outputs);
+}
+
+void lsvm_ridge_sums(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *u, int outputs,
+                     int ldu, float *sums)
+{
+    if (outputs > FEW)
+        lapack->gemm(PLAIN, PLAIN, &m, &outputs, &k, &one, kernel, &ld, u, &ldu, &zero, sums, &ldu);
+    else
+        for (int c = 0; c < outputs; c++) {
+            const int64_t row = (int64_t)c * ldu;
+            lapack->gemv(PLAIN, &m, &k, &one, kernel, &ld, u + row, &next, &zero, sums + row, &next);
+        }
 }
 
 int lsvm_ridge_each_left_out(const struct lsvm_lapack *lapack, struct lsvm_ridge *r)

@@ -14,8 +14,6 @@
 #include "lapack.h"
 #include "status.h"
 
-enum { LSVM_RIDGE_FEW = 3 }; /* outputs, up to which each by itself takes less time: BLAS copies a matrix for several */
-
 struct lsvm_ridge {
     int n, outputs, ld;
     float ridge;
@@ -42,6 +40,11 @@ void lsvm_ridge_solve(const struct lsvm_lapack *lapack, char *triangle, int n, i
 /* Values (k x outputs) that coefficients a (outputs x m) give to k rows by their kernel (k x m) with the m rows. */
 void lsvm_ridge_values(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *a, int outputs,
                        float *values);
+
+/* The same transposed: sums (outputs x m) of the rows of such a kernel by weights u (outputs x k). The rows of both have
+ * `ldu` floats. */
+void lsvm_ridge_sums(const struct lsvm_lapack *lapack, float *kernel, int k, int m, int ld, float *u, int outputs,
+                     int ldu, float *sums);
 
 /* Finds `a`, and of `inverse` the lower triangle. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not positive definite
  * in float32. */
