@@ -494,15 +494,14 @@ def test_a_loose_tolerance_still_chooses_among_solutions(loss: str) -> None:
 def test_values_without_noise_are_learned_to_their_digits(loss: str) -> None:
     """Their scores and their models take few steps all the same.
 
-    The error is .6 to 3.4 thousandths of the deviation over four draws and the kernels that OpenBLAS has for three
-    processors, as rounding decides between points of the grid. Before scores ended as they do now, it was ten times as
-    large.
+    The points of the grid that are chosen depend on the processor's rounding. Of these rows the error is .5 to .8
+    thousandths of the deviation with each; of 300 it is .6 to 3.4.
     """
-    rng = np.random.default_rng(0)
-    X, fresh = rng.uniform(-1.0, 1.0, (300, 2)), rng.uniform(-1.0, 1.0, (1000, 2))
+    rng = np.random.default_rng(1)
+    X, fresh = rng.uniform(-1.0, 1.0, (600, 2)), rng.uniform(-1.0, 1.0, (1000, 2))
     y, truth = (np.sin(3.0 * Z[:, 0]) + Z[:, 1] ** 2 for Z in (X, fresh))
     error = np.abs(LocalSVR(metric="none", loss=loss).fit(X, y).predict(fresh) - truth)
-    assert error.mean() < 4e-3 * y.std()
+    assert error.mean() < 2e-3 * y.std()
 
 
 @pytest.mark.fast(1)
