@@ -132,9 +132,29 @@ def test_a_cell_of_classes_scores_a_fraction_of_the_points_too() -> None:
     assert of.gains(scores, guided) == ()
 
 
-def test_few_rows_outside_the_largest_class_guide_nothing() -> None:
-    assert classes(800, 2 * THINNED * LEAST_OTHERS).guided(ADAPTIVE).begin is not None
-    assert classes(800, THINNED * LEAST_OTHERS // 2).guided(ADAPTIVE) == ADAPTIVE
+@pytest.mark.parametrize(("others", "step"), [(3 * LEAST_OTHERS, 3), (20, 1)])
+def test_few_rows_outside_the_largest_class_are_not_thinned_as_the_others_are(others: int, step: int) -> None:
+    """They weigh less instead, so that the part has the share of each class."""
+    of = classes(800, others)
+    cell, part = of.cell, of.cell.thinned(THINNED)
+    for label, taken in ((0.0, THINNED), (1.0, step)):
+        places = [np.flatnonzero((cell.folds == fold) & (cell.y == label))[::taken] for fold in range(5)]
+        mine = part.y == label
+        assert np.array_equal(part.X[mine], cell.X[np.sort(np.concatenate(places))])
+        assert np.array_equal(np.unique(part.mass[mine]), [taken / THINNED])
+    assert np.array_equal(part.folds, np.sort(part.folds))
+    assert (classes(800, THINNED * LEAST_OTHERS).cell.thinned(THINNED).mass == 1.0).all()
+    assert of.guided(ADAPTIVE).begin is not None
+
+
+def test_of_one_class_one_setting_is_enough() -> None:
+    """The first point decides all rows rightly, with a margin: no other one can be better."""
+    X, _ = examples(800)
+    of = CellSelection(KernelSVM(), replace(cell_of(X, np.arange(800.0) % 2, 5), y=np.ones(800)), Grid())
+    of.grid = replace(of.method.grid(of.cell, 800, 5), least_guide=100)
+    scores = of.search(of.guided(ADAPTIVE))
+    assert scores.best[:2] == (0.0, 0.0) and np.isfinite(scores.loss).sum() <= 3
+    assert np.isfinite(of.search(FULL).loss).all()
 
 
 def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:

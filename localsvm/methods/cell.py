@@ -102,9 +102,15 @@ class Cell:
         return replace(self, X=rows_of(self.X, rows), **of_rows, behind=None, mates=None)
 
     def thinned(self, step: int) -> Cell:
-        """The cell of every step-th row of each fold, with buffers of its own."""
-        some = np.concatenate([np.arange(int(a), int(b), step) for a, b in pairwise(self.edges)])
-        return replace(self.part(some), scratch=Scratch())
+        """The cell of every step-th row of each fold, with buffers of its own.
+
+        Of rows that the target wants more of there are more, which weigh so much less.
+        """
+        steps = self.target.steps(self.y, step)
+        folds = [(int(a), steps[a:b]) for a, b in pairwise(self.edges)]
+        some = np.sort(np.concatenate([a + np.flatnonzero(of == s)[::s] for a, of in folds for s in np.unique(steps)]))
+        part = self.part(some)
+        return replace(part, mass=part.mass * (steps[some] / step), scratch=Scratch())
 
     def training_weight(self, fold: int, problem: int = ALL) -> Floats:
         """Copy (n,) of `weight_of` a problem, with 0 for the rows that the fold holds out."""

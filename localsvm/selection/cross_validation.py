@@ -225,8 +225,10 @@ def next_trials(search: Search, scores: Scores, ordered: bool) -> list[int]:
 
     ordered : see Grid.
     """
-    n, bests = scores.settings, [pick.best.setting for pick in scores.chosen]
-    found = [(i, k) for k, b in enumerate(bests) for i in search.of(k).next_settings(scores.of_choice(k), ordered, b)]
+    n, found = scores.settings, []
+    for k, pick in enumerate(scores.chosen):
+        if search.kind == "full" or pick.best.loss + pick.best.tie > 0.0:  # else nothing is better
+            found += [(i, k) for i in search.of(k).next_settings(scores.of_choice(k), ordered, pick.best.setting)]
     return [k * n + i for i, k in sorted(found)]
 
 
@@ -270,13 +272,12 @@ class CellSelection:
         """The search, or for a grid that is guided one that begins where that of a part of the rows ends.
 
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
-        near. Most points are scored by the smallest part, where this takes next to no time. A part that says too little
-        guides nothing; see Target.guides.
+        near. Most points are scored by the smallest part, where this takes next to no time.
 
         further : whether the cell is itself a part that guides a search.
         """
         step = search.guide_step(self.grid, len(self.cell.y), further)
-        if not step or not self.cell.target.guides(self.cell.y, step):
+        if not step:
             return search
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         found = part.search(part.guided(search, further=True).whole)

@@ -168,6 +168,8 @@ class Search:
         n, scored = len(loss), np.flatnonzero(~np.isnan(loss))
         if self.kind == "full":
             return range(0 if len(scored) else n)
+        if not (loss[scored] + tie[scored]).all():  # one is perfect
+            return range(0)
         if self.best is not None and not len(scored):
             return range(max(0, self.best.cost - 1), self.best.cost + 1)  # the valley goes down with the width
         if self.best is not None and np.nanmin(loss) > self.best.loss:

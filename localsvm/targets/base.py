@@ -158,9 +158,9 @@ class Target(ABC):
         """Numbers (n,) of what rows are dealt out by to folds, so that each has its share: for classes the labels."""
         return y
 
-    def guides(self, y: Values, step: int) -> bool:
-        """Whether the losses of each step-th row of a cell with labels y (n,) say where the search of all begins."""
-        return True
+    def steps(self, y: Values, step: int) -> NDArray[np.int64]:
+        """One of so many rows (n,) like each one is in a part that guides a search: of most rows, one of `step`."""
+        return np.full(len(y), step)
 
     @abstractmethod
     def wrong(self, values: Values, y: Values, Y: Values, weight: Values) -> tuple[Values, Values]:

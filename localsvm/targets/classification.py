@@ -14,7 +14,7 @@ from localsvm.targets.base import Observed, Target, Values
 SCHEMES = ("ova", "ava")
 ACCURACY, TPR_TNR, MSE = "accuracy", "tpr-tnr", "mse"
 SCORES = (ACCURACY, TPR_TNR, MSE)
-LEAST_OTHERS = 50  # rows outside the largest class, by whose losses a search may be guided
+LEAST_OTHERS = 50  # rows outside the largest class, if there are so many, in a part that guides a search
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,11 @@ class Classification(Target):
         """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
 
-    def guides(self, y: NDArray[np.float64], step: int) -> bool:
-        """Whether enough rows are not of the largest class: of few, a share of wrong ones says little."""
-        return len(y) - max(self.counts(y)) >= step * LEAST_OTHERS
+    def steps(self, y: NDArray[np.float64], step: int) -> NDArray[np.int64]:
+        """The step for the largest class, and a smaller one for the others where they would be too few."""
+        counts = self.counts(y)
+        others = max(1, min(step, (len(y) - max(counts)) // LEAST_OTHERS))
+        return np.where(self.codes(y) == np.argmax(counts), step, others)
 
     def encode(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets (n, problems) in {-1, 0, +1} for the labels y; 0 where a row takes no part."""

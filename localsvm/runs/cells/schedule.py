@@ -438,8 +438,7 @@ class _Queue:
             target = unit.inputs.target
             self._scores[cell] = Scores.of(grid, target.choices, target.crossed(len(unit.fold_rows)))
             step = unit.inputs.search.guide_step(grid, unit.last - unit.first)
-            guided = step and target.guides(unit.inputs.y.open()[unit.first : unit.last], step)
-            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if guided else self._next(cell))
+            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if step else self._next(cell))
 
     def guided(self, done: WorkUnit, search: Search) -> None:
         """Begin a cell's search, which a unit has found."""
