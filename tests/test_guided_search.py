@@ -18,12 +18,14 @@ from localsvm.data.blocks.dataset import Dataset
 from localsvm.methods.grids import LEAST_FURTHER, MOST_GUIDE, THINNED, Grid, guide_step
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.value_options import CLASSES_GUIDE, VALUES_GUIDE
+from localsvm.runs.cells import schedule
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.train import train
 from localsvm.selection import search as searching
 from localsvm.selection.cross_validation import CellSelection, Pick, Point, Scores
-from localsvm.selection.search import Begin, Search
+from localsvm.selection.search import Begin, Search, Usual, usual
+from localsvm.targets.base import Target
 from localsvm.targets.classification import LEAST_OTHERS
 from localsvm.targets.loss_names import ABSOLUTE, LEAST_SQUARES
 
@@ -134,7 +136,7 @@ def test_a_cell_of_classes_scores_a_fraction_of_the_points_too() -> None:
 
 @pytest.mark.parametrize(("others", "step"), [(3 * LEAST_OTHERS, 3), (20, 1)])
 def test_few_rows_outside_the_largest_class_are_not_thinned_as_the_others_are(others: int, step: int) -> None:
-    """They weigh less instead, so that the part has the share of each class."""
+    """They weigh less instead, so that the part has the share of each class; and the search is not short."""
     of = classes(800, others)
     cell, part = of.cell, of.cell.thinned(THINNED)
     for label, taken in ((0.0, THINNED), (1.0, step)):
@@ -144,6 +146,7 @@ def test_few_rows_outside_the_largest_class_are_not_thinned_as_the_others_are(ot
         assert np.array_equal(np.unique(part.mass[mine]), [taken / THINNED])
     assert np.array_equal(part.folds, np.sort(part.folds))
     assert (classes(800, THINNED * LEAST_OTHERS).cell.thinned(THINNED).mass == 1.0).all()
+    assert [classes(800, n).guided(ADAPTIVE).short for n in (others, THINNED * LEAST_OTHERS)] == [False, True]
     assert of.guided(ADAPTIVE).begin is not None
 
 
@@ -167,19 +170,25 @@ def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_classes", "coverage"), [(False, None), (False, 0.9), (True, None)], ids=["one choice", "three", "classes"]
+    ("of_classes", "cells", "coverage"),
+    [(False, 1, None), (False, 1, 0.9), (True, 1, None), (True, 4, None)],
+    ids=["one choice", "three", "classes", "several cells"],
 )
 def test_neither_workers_nor_an_interruption_change_a_bit(
-    of_classes: bool, coverage: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_classes: bool, cells: int, coverage: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What has been scored is not scored again; searches of three choices have workers beside each other."""
-    X, y = noisy(THINNED * CLASSES_GUIDE if of_classes else ROWS, 0)
+    monkeypatch.setattr(schedule, "MANY", 4)
+    monkeypatch.setattr(schedule, "GUIDING", 2)
+    rows = THINNED * CLASSES_GUIDE if of_classes else ROWS
+    X, y = noisy(cells * rows, 0)
     if of_classes:
         y = np.where(y > np.median(y), 1.0, -1.0)
 
     def trained(name: str, jobs: int = 1, **options: Any) -> None:
         method = KernelSVM() if of_classes else CONFIG.method
-        config = replace(CONFIG, method=method, coverage=coverage)
+        kind = "none" if cells == 1 else "chunks"
+        config = replace(CONFIG, method=method, partition=kind, cell_size=rows, coverage=coverage)
         train(Dataset(X.copy(), y.copy()), config, tmp_path / name, resources=Resources(jobs=jobs), **options)
 
     trained("one.h5")
@@ -190,6 +199,41 @@ def test_neither_workers_nor_an_interruption_change_a_bit(
     assert manifest(tmp_path / "one.h5") == manifest(tmp_path / "two.h5") == manifest(tmp_path / "three.h5")
     with h5py.File(tmp_path / "one.h5") as file:
         assert coverage is None or 0.9 < file["coverage/shrink"][0] < 1.0
+
+
+def test_of_many_cells_a_few_say_where_the_searches_of_all_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MANY", 6)
+    monkeypatch.setattr(schedule, "GUIDING", 3)
+    grid = Grid(least_guide=100)
+
+    def guiding(sizes: list[int], target: Target, search: Search = ADAPTIVE) -> list[int]:
+        return schedule.guiding(sizes, grid, search, target)
+
+    of_classes, of_values = classes(20, 5).cell.target, cell_of_values(*examples(20)).target
+    assert guiding([400] * 6, of_classes) == [0, 2, 4]
+    assert guiding([400, 399, *[400] * 6], of_classes) == [0, 4, 7]  # of those that are large enough
+    assert guiding([400] * 5, of_classes) == guiding([400] * 6, of_values) == guiding([400] * 6, of_classes, FULL) == []
+
+
+def test_the_usual_beginning_is_the_middle_one_of_each_choice() -> None:
+    """A cell whose part has no loss says nothing."""
+
+    def search(*begins: tuple[float, int, float]) -> Search:
+        return ADAPTIVE.beginning([Begin(0, cost, loss, value=value) for value, cost, loss in begins], short=True)
+
+    some = [search((4.0, 1, 0.1)), search((0.5, 8, 0.1)), search((1.0, 5, 0.1)), search((64.0, 0, 0.0))]
+    assert usual(some) == ((1.0, 5),)
+    assert usual(some[3:]) == usual([ADAPTIVE]) == ()
+    assert usual([search((1.0, 2, 0.1), (2.0, 3, 0.1)), search((8.0, 1, 0.1), (4.0, 2, 0.0))]) == ((8.0, 1), (2.0, 3))
+
+
+def test_a_search_begins_at_the_setting_nearest_to_the_usual_one() -> None:
+    of = classes(800, 300)
+    gammas = [gamma for (gamma,) in of.grid.settings]
+    found = of.guided(replace(ADAPTIVE, usual=(Usual(1.2 * gammas[3], 4),)))
+    assert found == Search("adaptive", Begin(3, 4), short=True)
+    few = classes(300, 100)
+    assert few.guided(replace(ADAPTIVE, usual=(Usual(gammas[3], 4),))).begin is None  # a small cell has all settings
 
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:

@@ -68,6 +68,10 @@ class Grid:
         """The parameters of a setting, by name."""
         return dict(zip(self.names, self.settings[index], strict=True))
 
+    def nearest(self, value: float) -> int:
+        """The index of the setting whose only parameter is nearest to a value, by its logarithm."""
+        return min(range(len(self.settings)), key=lambda index: abs(math.log(self.settings[index][0] / value)))
+
     def costs_for(self, n: float) -> NDArray[np.float64]:
         """Costs C of the points along the cost axis, ascending, for a problem trained on n rows."""
         import numpy as np

@@ -269,7 +269,7 @@ class CellSelection:
         return finish(self.steps(search))
 
     def guided(self, search: Search, further: bool = False) -> Search:
-        """The search, or for a grid that is guided one that begins where that of a part of the rows ends.
+        """The search, or for a grid that is guided one that begins where that of a part of the rows ends, or is usual.
 
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
         near. Most points are scored by the smallest part, where this takes next to no time.
@@ -279,15 +279,18 @@ class CellSelection:
         step = search.guide_step(self.grid, len(self.cell.y), further)
         if not step:
             return search
+        short = self.cell.target.tells(self.cell.y, step)
+        if search.usual:
+            return search.beginning([Begin(self.grid.nearest(value), cost) for value, cost in search.usual], short)
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         found = part.search(part.guided(search, further=True).whole)
-        begins = [Begin(pick.best.setting, pick.best.cost, pick.best.loss) for pick in found.chosen]
+        bests, values = [pick.best for pick in found.chosen], self.grid.settings
+        begins = [Begin(best.setting, best.cost, best.loss, value=values[best.setting][0]) for best in bests]
         if self.cell.target.score_of_values is not None:  # so few errors of classes say nothing of other settings
             begins = [
                 begin._replace(beside=beside(found.of_choice(k), begin.setting)) for k, begin in enumerate(begins)
             ]
-        parts = tuple(replace(search, begin=begin, short=True) for begin in begins)
-        return parts[0] if len(parts) == 1 else replace(search, parts=parts)
+        return search.beginning(begins, short)
 
     def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
         """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.

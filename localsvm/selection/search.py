@@ -24,6 +24,7 @@ class Begin(NamedTuple):
     """Where a search begins: indices of a setting and of a cost.
 
     loss : held-out loss of the best point of the part of the rows that says so.
+    value : the parameter of the setting; nan where nobody asks.
     beside : by what share of it the losses of that part are larger at the setting below, and above; nan where that is
         not known, or says nothing.
     """
@@ -32,6 +33,7 @@ class Begin(NamedTuple):
     cost: int
     loss: float = np.nan
     beside: tuple[float, float] = (np.nan, np.nan)
+    value: float = np.nan
 
     def with_hope(self, settings: Sequence[int]) -> tuple[int, ...]:
         """The settings, of some, that may be much better than this one for all rows."""
@@ -40,6 +42,13 @@ class Begin(NamedTuple):
         sides = zip((self.setting - 1, self.setting + 1), self.beside, FARTHEST, strict=True)
         without = {side for side, share, farthest in sides if share > farthest}
         return tuple(g for g in settings if g not in without)
+
+
+class Usual(NamedTuple):
+    """Where the search of some cell begins: the parameter of a setting, and the index of a cost."""
+
+    value: float
+    cost: int
 
 
 class Best(NamedTuple):
@@ -70,6 +79,8 @@ class Search:
     short : whether few points of a search with `begin` are scored.
     best : what a short search knows when a round begins; see `after`.
     parts : searches of several choices, one each; empty where all are as this one.
+    usual : of each choice, where the searches of some other cells begin: there this one begins, without a part of its
+        own rows that says where. Empty where nobody knows.
     """
 
     kind: str = "full"
@@ -77,11 +88,17 @@ class Search:
     short: bool = False
     best: Best | None = None
     parts: tuple[Search, ...] = ()
+    usual: tuple[Usual, ...] = ()
 
     @property
     def whole(self) -> Search:
         """The search, of which no part is short."""
         return replace(self, short=False, parts=tuple(part.whole for part in self.parts))
+
+    def beginning(self, begins: Sequence[Begin], short: bool) -> Search:
+        """The search of each choice that begins there."""
+        parts = tuple(replace(self, begin=begin, short=short, usual=()) for begin in begins)
+        return parts[0] if len(parts) == 1 else replace(self, parts=parts, usual=())
 
     def of(self, choice: int) -> Search:
         """The search of a choice."""
@@ -186,6 +203,20 @@ class Search:
         if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
             return range(last + 1, last + 2)
         return smaller
+
+
+def usual(searches: Sequence[Search]) -> tuple[Usual, ...]:
+    """Where searches of other cells may begin, for each choice; empty where a choice's parts all have no loss.
+
+    It is the middle one of where these begin: a mean of them would have a cost that is not that of its setting.
+    """
+    found = []
+    for of_choice in zip(*(search.parts or (search,) for search in searches), strict=True):
+        begins = [search.begin for search in of_choice if search.begin is not None and search.begin.loss > 0.0]
+        if not begins:
+            return ()
+        found.append(sorted(Usual(begin.value, begin.cost) for begin in begins)[len(begins) // 2])
+    return tuple(found)
 
 
 def beside(loss: NDArray[np.float64], setting: int) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from localsvm.targets.base import Observed, Target, Values
 SCHEMES = ("ova", "ava")
 ACCURACY, TPR_TNR, MSE = "accuracy", "tpr-tnr", "mse"
 SCORES = (ACCURACY, TPR_TNR, MSE)
-LEAST_OTHERS = 50  # rows outside the largest class, if there are so many, in a part that guides a search
+LEAST_OTHERS = 50  # rows outside the largest class, if there are so many, of a part that guides a search
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,10 @@ class Classification(Target):
     def counts(self, y: NDArray[np.float64]) -> tuple[int, ...]:
         """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
+
+    def tells(self, y: NDArray[np.float64], step: int) -> bool:
+        """Whether enough of these rows are not of the largest class: of few, a share of wrong ones says little."""
+        return len(y) - max(self.counts(y)) >= step * LEAST_OTHERS
 
     def steps(self, y: NDArray[np.float64], step: int) -> NDArray[np.int64]:
         """The step for the largest class, and a smaller one for the others where they would be too few."""

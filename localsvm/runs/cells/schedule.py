@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -29,9 +29,9 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.metric import Measured
 from localsvm.runs.progress import Observer, Silent, Work
 from localsvm.selection.cross_validation import Scores, after, next_trials
-from localsvm.selection.search import Search
+from localsvm.selection.search import Search, usual
 from localsvm.store.model import check_finite
-from localsvm.targets.base import Observed
+from localsvm.targets.base import Observed, Target
 from localsvm.threads import ALONE, Threads
 
 # Sum of squared cell sizes times problems, up to which this process alone is faster than the start of workers: .7 s,
@@ -40,6 +40,7 @@ SMALL_RUN = 1e7
 SPARE_SHARE = 0.7  # of what is left beside the work, for what would be computed again: estimates are not exact
 SPARE_BYTES = 1 << 30  # no more than this for each worker without --memory
 WAITING = 2  # work units a worker, below which the next coarse cell is divided
+GUIDING, MANY = 7, 21  # cells of classes that say where the searches of all begin, where there are so many
 
 Unit = Callable[[Any], Any]  # of work
 
@@ -241,7 +242,8 @@ class _Scheduled:
     def _parallel(self) -> int:
         """Number of units that may work at once: what a cell's guide finds begins a search of each choice."""
         units = (unit for unit in self._waiting if isinstance(unit, WorkUnit))
-        return sum(unit.inputs.target.choices if unit.guides else 1 for unit in units)
+        waiting = sum(unit.inputs.target.choices if unit.guides else 1 for unit in units)
+        return max(waiting, sum(opened.left for opened in self._open.values()))
 
     def _results(self, pool: Pool) -> Iterator[tuple[WorkUnit, Any]]:
         """Results of the pool; meanwhile the observer gets the steps of solvers, of this process or of its workers."""
@@ -278,21 +280,19 @@ class _Scheduled:
         }:
             raise ModelError(f"the journal has scores of another grid; give {opt.force} to start afresh")
         inputs, edges = trainer.inputs(cells), cells.edges.tolist()
-        units = [
-            WorkUnit(
+
+        def unit(i: int) -> WorkUnit:
+            return WorkUnit(
                 inputs, i, edges[i], edges[i + 1], cells.streams[i], cells.fold_rows[i], cells.behind[i],
                 cells.division.average, coarse=cells.number, place=trainer.place(cells.number),
                 known=known.scores.get(i, {}), room=self._room,
                 tells=few or trainer.squares(cells.sizes[[i]]) > SMALL_RUN,
-            )
-            for i in todo
-        ]  # fmt: skip
-        queue = _Queue(units, self._cores, self._waiting)
+            )  # fmt: skip
+
+        split = few and self._workers > 1 and trainer.config.folds > 1 and trainer.config.method.sees == "rows"
+        queue = _Queue([unit(i) for i in todo], self._cores, self._waiting, grid if split else None)
         self._open[cells.number] = _Open(cells, queue, len(todo))
-        if few and self._workers > 1 and trainer.config.folds > 1 and trainer.config.method.sees == "rows":
-            queue.split(grid)
-        else:
-            queue.whole()
+        queue.begin([unit(i) for i in guiding(cells.sizes.tolist(), grid, inputs.search, inputs.target)])
 
     def _begin(self, cells: SharedCells, known: Finished) -> None:
         trainer, observer, work = self._trainer, self._resources.observer, self._resources.work
@@ -409,41 +409,64 @@ class CellMemory:
         )
 
 
+def guiding(sizes: Sequence[int], grid: Grid, search: Search, target: Target) -> list[int]:
+    """Numbers of the cells whose parts say where the searches of all begin; none where each looks at its own part.
+
+    They are for classes: what the part of a cell says of values serves for more; see `Begin`.
+    """
+    guided = [cell for cell, rows in enumerate(sizes) if search.guide_step(grid, rows)]
+    if len(guided) < MANY or target.score_of_values is not None:
+        return []
+    return guided[:: -(-len(guided) // GUIDING)]
+
+
 class _Queue:
     """The work units of a coarse cell that wait, and what is known of cells that are split into settings.
 
     waiting : the units of all coarse cells.
+    grid : as large as those of the units, where these are to be split; else None.
     """
 
-    def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit]) -> None:
+    def __init__(self, units: list[WorkUnit], cores: int, waiting: deque[Unit], grid: Grid | None) -> None:
         self._units, self._cores = {unit.index: unit for unit in units}, cores // max(1, len(units))
         self._scores: dict[int, Scores] = {}
         self._open: dict[int, int] = {}
-        self._waiting = waiting
+        self._waiting, self._grid = waiting, grid
+        self._guiding, self._found = 0, dict[int, Search]()
 
-    def whole(self) -> None:
-        """Queue one unit for each cell."""
-        self._waiting.extend(part for unit in self._units.values() for part in self._threaded([unit]))
+    def begin(self, guiding: list[WorkUnit]) -> None:
+        """Queue what finds where the searches of all cells begin, if anything does; else the cells."""
+        self._guiding = len(guiding)
+        self._waiting.extend(self._threaded([replace(unit, guides=True, known={}) for unit in guiding]))
+        if not guiding:
+            self._queue()
 
-    def split(self, grid: Grid) -> None:
-        """Split all units into the settings that the search begins with.
-
-        grid : a grid as large as theirs.
-        """
-        self._ordered = grid.ordered
-        if len(grid.settings) <= 1:
-            self.whole()
+    def _queue(self) -> None:
+        """Queue one unit for each cell, or for each setting that its search begins with."""
+        grid = self._grid
+        if grid is None or len(grid.settings) <= 1:
+            self._waiting.extend(part for unit in self._units.values() for part in self._threaded([unit]))
             return
+        self._ordered = grid.ordered
         for cell, unit in self._units.items():
             target = unit.inputs.target
             self._scores[cell] = Scores.of(grid, target.choices, target.crossed(len(unit.fold_rows)))
-            step = unit.inputs.search.guide_step(grid, unit.last - unit.first)
-            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if step else self._next(cell))
+            unknown = unit.search is None and unit.inputs.search.guide_step(grid, unit.last - unit.first)
+            self._waiting.extend(self._threaded([replace(unit, guides=True)]) if unknown else self._next(cell))
 
     def guided(self, done: WorkUnit, search: Search) -> None:
-        """Begin a cell's search, which a unit has found."""
-        self._units[done.index] = replace(self._units[done.index], search=search)
-        self._waiting.extendleft(self._next(done.index))
+        """Begin a cell's search, which a unit has found; or all searches, once the last unit has found where."""
+        if len(self._found) == self._guiding:
+            self._units[done.index] = replace(self._units[done.index], search=search)
+            self._waiting.extendleft(self._next(done.index))
+            return
+        self._found[done.index] = search
+        if len(self._found) == self._guiding:
+            found = usual(list(self._found.values()))
+            inputs = replace(done.inputs, search=replace(done.inputs.search, usual=found))
+            units = self._units.items()
+            self._units = {cell: replace(unit, inputs=inputs, search=self._found.get(cell)) for cell, unit in units}
+            self._queue()
 
     def scored(self, done: WorkUnit, scores: Scores) -> None:
         """Take in the scores of a unit; after the last one of a round comes the next round, or the model."""
