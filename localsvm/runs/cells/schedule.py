@@ -435,7 +435,7 @@ class _Queue:
         self._guiding, self._found = 0, dict[int, Search]()
 
     def begin(self, guiding: list[WorkUnit]) -> None:
-        """Queue what finds where the searches of all cells begin, if anything does; else the cells."""
+        """Queue the units that find where the searches of all cells begin; the cells follow them, or are first."""
         self._guiding = len(guiding)
         self._waiting.extend(self._threaded([replace(unit, guides=True, known={}) for unit in guiding]))
         if not guiding:
