@@ -158,10 +158,6 @@ class Target(ABC):
         """Numbers (n,) of what rows are dealt out by to folds, so that each has its share: for classes the labels."""
         return y
 
-    def tells(self, y: Values, step: int) -> bool:
-        """Whether each step-th row of a cell with labels y (n,) says enough for the search of all to be short."""
-        return True
-
     def steps(self, y: Values, step: int) -> NDArray[np.int64]:
         """One of so many rows (n,) like each one is in a part that guides a search: of most rows, one of `step`."""
         return np.full(len(y), step)

@@ -79,10 +79,6 @@ class Classification(Target):
         """Number of the labels y (n,) that each class has."""
         return tuple(np.bincount(self.codes(y), minlength=len(self.labels)).tolist())
 
-    def tells(self, y: NDArray[np.float64], step: int) -> bool:
-        """Whether enough of these rows are not of the largest class: of few, a share of wrong ones says little."""
-        return len(y) - max(self.counts(y)) >= step * LEAST_OTHERS
-
     def steps(self, y: NDArray[np.float64], step: int) -> NDArray[np.int64]:
         """The step for the largest class, and a smaller one for the others where they would be too few."""
         counts = self.counts(y)

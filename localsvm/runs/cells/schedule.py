@@ -40,7 +40,7 @@ SMALL_RUN = 1e7
 SPARE_SHARE = 0.7  # of what is left beside the work, for what would be computed again: estimates are not exact
 SPARE_BYTES = 1 << 30  # no more than this for each worker without --memory
 WAITING = 2  # work units a worker, below which the next coarse cell is divided
-GUIDING, MANY = 7, 21  # cells of classes that say where the searches of all begin, where there are so many
+GUIDING, MANY = 7, 21  # cells of classes that say where the searches of all begin, at most; where there are so many
 
 Unit = Callable[[Any], Any]  # of work
 
@@ -437,7 +437,7 @@ class _Queue:
     def begin(self, guiding: list[WorkUnit]) -> None:
         """Queue the units that find where the searches of all cells begin; the cells follow them, or are first."""
         self._guiding = len(guiding)
-        self._waiting.extend(self._threaded([replace(unit, guides=True, known={}) for unit in guiding]))
+        self._waiting.extend(self._threaded([replace(unit, guides=True) for unit in guiding]))
         if not guiding:
             self._queue()
 
