@@ -3,19 +3,17 @@
 #include "ops.h"
 #include "ridge.h"
 
-/* The upper triangle of a row-major matrix is the lower one of a column-major one, which LAPACK factors in a fifth less
- * time. */
-static char UPPER[] = "L", PLAIN[] = "N", TRANSPOSED[] = "T";
+static char PLAIN[] = "N", TRANSPOSED[] = "T";
 static float zero = 0.0f, one = 1.0f;
 
-int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
+int lsvm_holdout_values(const struct lsvm_ops *ops, const struct lsvm_lapack *lapack, struct lsvm_holdout *h)
 {
     const int others = h->n - h->t;
-    const int status = lsvm_ridge_factor(lapack, UPPER, h->kernel, h->t, h->ld, h->ridge, h->factor);
+    const int status = ops->cholesky(h->kernel, h->ridge, h->factor, h->t, h->ld);
     if (status != LSVM_OK)
         return status;
     lsvm_ridge_transpose(h->y, h->t, h->outputs, h->a, h->t);
-    lsvm_ridge_solve(lapack, UPPER, h->t, h->outputs, h->factor, h->ld, h->a, h->t);
+    lsvm_ridge_solve(lapack, h->t, h->outputs, h->factor, h->ld, h->a, h->t);
     lsvm_ridge_values(lapack, h->kernel + (int64_t)h->t * h->ld, others, h->t, h->ld, h->a, h->outputs, h->values);
     return LSVM_OK;
 }
@@ -27,7 +25,7 @@ static void find_left(const struct lsvm_lapack *lapack, struct lsvm_holdout *h, 
     lsvm_ridge_transpose(u, others, h->outputs, h->left + h->t, h->n);
     lsvm_ridge_sums(lapack, h->kernel + (int64_t)h->t * h->ld, others, h->t, h->ld, h->left + h->t, h->outputs, h->n,
                     h->left);
-    lsvm_ridge_solve(lapack, UPPER, h->t, h->outputs, h->factor, h->ld, h->left, h->n);
+    lsvm_ridge_solve(lapack, h->t, h->outputs, h->factor, h->ld, h->left, h->n);
     h->ridge_slope = 0.0;
     for (int k = 0; k < h->outputs; k++) {
         float *left = h->left + (int64_t)k * h->n;

@@ -38,7 +38,7 @@ struct lsvm_holdout {
 };
 
 /* Finds a and values. LSVM_OK, or LSVM_SINGULAR where K + ridge I is not positive definite in float32. */
-int lsvm_holdout_values(const struct lsvm_lapack *lapack, struct lsvm_holdout *h);
+int lsvm_holdout_values(const struct lsvm_ops *ops, const struct lsvm_lapack *lapack, struct lsvm_holdout *h);
 
 /* Finds the slopes, rows, columns and ridge_slope from what `lsvm_holdout_values` found, and u ((n - t) x outputs). The
  * slopes take the place of the kernel: they are the derivative by it times itself, entry by entry, which is that by its

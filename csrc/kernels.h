@@ -107,8 +107,8 @@ void lsvm_accumulate(const struct lsvm_ops *ops, const struct lsvm_points *a, co
                      const struct lsvm_kernel *kernel, const double *coef, double *out);
 
 /* out[k] = sum_ij w_ij |a_ik - b_jk| for the d features of m rows a, x (m x d), and n rows b, whose columns are n floats
- * each, one after the other. w (m x n) has ld floats from row to row; each row is summed in single precision, lane by lane,
- * the rows in double. */
+ * each, one after the other. w (m x n) has ld floats from row to row; a few rows are summed in single precision, lane by
+ * lane, all of these in double. */
 void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ld, const float *x, int64_t m,
                         const float *columns, int64_t n, int64_t d, double *out);
 

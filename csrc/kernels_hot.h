@@ -339,24 +339,34 @@ static inline vfloat load(const float *from)
     return v;
 }
 
-enum { SUMMED_FEATURES = 4 };
+enum { SUMMED_FEATURES = 4, SUMMED_ROWS = 16 };
 
-/* Features k .. k + count - 1 at once: their sums do not wait for each other, and a row of w is read once for all. */
-static inline __attribute__((always_inline)) void add_weighted(const float *row, const float *own, const float *columns,
-                                                               int64_t n, int count, double *out)
+/* Features k .. k + count - 1 of some rows at once: their sums do not wait for each other, and a row of w is read once
+ * for all. */
+static inline __attribute__((always_inline)) void add_weighted(const float *w, int64_t ld, const float *x, int64_t d,
+                                                               int64_t rows, const float *columns, int64_t n, int count,
+                                                               double *out)
 {
     vfloat sum[SUMMED_FEATURES][2] = {{{0}}};
     float rest[SUMMED_FEATURES] = {0.0f};
-    int64_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH)
-        for (int k = 0; k < count; k++)
-            for (int v = 0; v < 2; v++) {
-                const float *column = columns + k * n + j + v * LSVM_LANES;
-                sum[k][v] += load(row + j + v * LSVM_LANES) * absolute(own[k] - load(column));
-            }
-    for (; j < n; j++)
-        for (int k = 0; k < count; k++)
-            rest[k] = multiply_add(row[j], __builtin_fabsf(own[k] - columns[k * n + j]), rest[k]);
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = w + i * ld, *own = x + i * d;
+        int64_t j = 0;
+        for (; j + WIDTH <= n; j += WIDTH)
+            for (int k = 0; k < count; k++)
+                for (int v = 0; v < 2; v++) {
+                    const float *column = columns + k * n + j + v * LSVM_LANES;
+                    sum[k][v] += load(row + j + v * LSVM_LANES) * absolute(own[k] - load(column));
+                }
+        if (j + LSVM_LANES <= n) {
+            for (int k = 0; k < count; k++)
+                sum[k][0] += load(row + j) * absolute(own[k] - load(columns + k * n + j));
+            j += LSVM_LANES;
+        }
+        for (; j < n; j++)
+            for (int k = 0; k < count; k++)
+                rest[k] = multiply_add(row[j], __builtin_fabsf(own[k] - columns[k * n + j]), rest[k]);
+    }
     double total[SUMMED_FEATURES] = {0.0};
     for (int k = 0; k < count; k++) {
         sum[k][0] += sum[k][1];
@@ -374,13 +384,14 @@ static void weighted_sums(const float *w, int64_t ld, const float *x, int64_t m,
 {
     for (int64_t k = 0; k < d; k++)
         out[k] = 0.0;
-    for (int64_t i = 0; i < m; i++) {
-        const float *row = w + i * ld, *own = x + i * d;
+    for (int64_t i = 0; i < m; i += SUMMED_ROWS) {
+        const int64_t rows = m - i < SUMMED_ROWS ? m - i : SUMMED_ROWS;
+        const float *part = w + i * ld, *own = x + i * d;
         int64_t k = 0;
         for (; k + SUMMED_FEATURES <= d; k += SUMMED_FEATURES)
-            add_weighted(row, own + k, columns + k * n, n, SUMMED_FEATURES, out + k);
+            add_weighted(part, ld, own + k, d, rows, columns + k * n, n, SUMMED_FEATURES, out + k);
         for (; k < d; k++)
-            add_weighted(row, own + k, columns + k * n, n, 1, out + k);
+            add_weighted(part, ld, own + k, d, rows, columns + k * n, n, 1, out + k);
     }
 }
 

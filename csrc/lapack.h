@@ -10,7 +10,6 @@ struct lsvm_lapack {
     void (*gemv)(char *trans, int *m, int *n, float *alpha, float *a, int *lda, float *x, int *incx, float *beta,
                  float *y, int *incy);
     void (*trsv)(char *uplo, char *trans, char *diag, int *n, float *a, int *lda, float *x, int *incx);
-    void (*potrf)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potri)(char *uplo, int *n, float *a, int *lda, int *info);
     void (*potrs)(char *uplo, int *n, int *nrhs, float *a, int *lda, float *b, int *ldb, int *info);
 };

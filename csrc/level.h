@@ -1,6 +1,7 @@
 /* level.h - one SIMD level: the vector types, every hot loop, and the table of them. Included by level_*.c only, which
  * define LSVM_BYTES (vector width), LSVM_OPS (name of the table) and LSVM_UNFUSED_OPS (of the one that goes with it,
  * see level_unfused.h) after setting the compiler's target. */
+#include <float.h>
 #include <string.h>
 
 #include "ops.h"
@@ -22,6 +23,8 @@ typedef float vhalf __attribute__((vector_size(LSVM_BYTES / 2), may_alias)); /* 
 #include "local_maps_hot.h"
 
 #include "holdout_hot.h"
+
+#include "cholesky_hot.h"
 
 #define REAL float
 #define VREAL vfloat
@@ -70,6 +73,7 @@ const struct lsvm_ops LSVM_OPS = {
     .conjugate_step = conjugate_step,
     .local_values = local_values,
     .holdout_row = holdout_row,
+    .cholesky = cholesky,
     .panel = 2 * LSVM_LANES,
     .smo_f32 = smo_f32,
     .smo_f64 = smo_f64,

@@ -60,6 +60,7 @@ struct lsvm_ops {
     void (*conjugate_step)(struct lsvm_conjugate *p, const float *image);
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     double (*holdout_row)(float *row, const float *by_kernel, float times, int64_t t, double *columns);
+    int (*cholesky)(const float *k, float ridge, float *u, int64_t n, int64_t ld);
     int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
     int (*smo_terms_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);

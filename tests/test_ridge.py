@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from localsvm._core import LEVELS, simd_level
 from localsvm.representations.pair_slopes import PairSlopes
 from localsvm.solvers._ridge import HeldOut, LeftOut
 
@@ -80,6 +81,32 @@ def test_arrays_of_other_shapes_are_refused() -> None:
 
 
 # the second part of the rows by the first
+
+
+@pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
+@pytest.mark.parametrize("t", [5, 12, 13, 31, 32, 33, 96, 141, 300])
+def test_every_level_factors_matrices_of_all_sizes(monkeypatch: pytest.MonkeyPatch, level: str, t: int) -> None:
+    """Whole blocks of rows and columns of the factor, and what is left of them."""
+    monkeypatch.setenv("LOCALSVM_SIMD", level)
+    Z, Y = problem(t + 3)
+    expected = refits(kernel(Z), Y, RIDGE, np.arange(t, t + 3))
+    assert_allclose(HeldOut(t + 3, t).values(Z, Y[:t], RIDGE), expected, atol=2e-5)
+    alone = LeftOut(t + 3, 1)
+    alone.fill(Z, Y, RIDGE)
+    assert_allclose(alone.left_out([np.arange(t, t + 3)])[0], expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("level", LEVELS[: simd_level() + 1])
+@pytest.mark.parametrize("t", [2, 13, 40])
+def test_what_may_be_rounding_errors_is_no_pivot(monkeypatch: pytest.MonkeyPatch, level: str, t: int) -> None:
+    """The last of the rows that predict is the first one again: of its pivot the ridge is all that is left."""
+    monkeypatch.setenv("LOCALSVM_SIMD", level)
+    Z, Y = problem(t + 1)
+    Z[t - 1] = Z[0]
+    solver = HeldOut(t + 1, t)
+    with pytest.raises(ArithmeticError, match="not positive definite"):
+        solver.values(Z, Y[:t], 1e-9)
+    assert_allclose(solver.values(Z, Y[:t], 1e-3), refits(kernel(Z), Y, 1e-3, np.asarray([t])), atol=2e-2)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "manhattan", "laplacian"])

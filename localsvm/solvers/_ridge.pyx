@@ -21,7 +21,6 @@ cdef extern from "lapack.h":
         void *gemm
         void *gemv
         void *trsv
-        void *potrf
         void *potri
         void *potrs
 
@@ -33,9 +32,9 @@ cdef extern from "ridge.h":
         const float *y
         float *inverse
         float *a
-    int lsvm_ridge_each_left_out(const lsvm_lapack *, lsvm_ridge *) nogil
-    int lsvm_ridge_left_out(const lsvm_lapack *, lsvm_ridge *, const int64_t *, int, const int64_t *, int,
-                            float *) nogil
+    int lsvm_ridge_each_left_out(const lsvm_ops *, const lsvm_lapack *, lsvm_ridge *) nogil
+    int lsvm_ridge_left_out(const lsvm_ops *, const lsvm_lapack *, lsvm_ridge *, const int64_t *, int,
+                            const int64_t *, int, float *) nogil
 
 cdef extern from "holdout.h":
     enum: LSVM_HOLDOUT_BLOCK
@@ -52,7 +51,7 @@ cdef extern from "holdout.h":
         double *rows
         double *columns
         double ridge_slope
-    int lsvm_holdout_values(const lsvm_lapack *, lsvm_holdout *) nogil
+    int lsvm_holdout_values(const lsvm_ops *, const lsvm_lapack *, lsvm_holdout *) nogil
     void lsvm_holdout_slopes(const lsvm_ops *, const lsvm_lapack *, lsvm_holdout *, const float *) nogil
 
 cdef lsvm_lapack LAPACK
@@ -69,7 +68,6 @@ cdef void *routine(module, str name) except NULL:
 LAPACK.gemm = routine(cython_blas, "sgemm")
 LAPACK.gemv = routine(cython_blas, "sgemv")
 LAPACK.trsv = routine(cython_blas, "strsv")
-LAPACK.potrf = routine(cython_lapack, "spotrf")
 LAPACK.potri = routine(cython_lapack, "spotri")
 LAPACK.potrs = routine(cython_lapack, "spotrs")
 
@@ -81,6 +79,7 @@ cdef class LeftOut:
     them anew would take half of the time of a call.
     """
     cdef lsvm_ridge m
+    cdef const lsvm_ops *ops
     cdef int most
     cdef object kernel, function
     cdef object _a, _inverse, _y
@@ -88,7 +87,7 @@ cdef class LeftOut:
     def __init__(self, int most, int outputs, kind="gaussian"):
         if most < 1 or outputs < 1:
             raise ValueError("the rows and outputs must be positive")
-        size, self.function, self.most = padded(most), Kernel(kind), most
+        size, self.function, self.most, self.ops = padded(most), Kernel(kind), most, ops_at(None)
         self.m.n, self.m.outputs, self.m.ld = most, outputs, size
         self.kernel, self._inverse = (aligned((most, size), np.float32) for _ in range(2))
         self._a = np.zeros(most * outputs, np.float32)
@@ -119,7 +118,7 @@ cdef class LeftOut:
         """
         cdef int status
         with nogil:
-            status = lsvm_ridge_each_left_out(&LAPACK, &self.m)
+            status = lsvm_ridge_each_left_out(self.ops, &LAPACK, &self.m)
         end_call(status)
         a = self._a[: self.m.n * self.m.outputs].reshape(self.m.outputs, self.m.n)
         return self._y - a.T / np.diagonal(self._inverse)[: self.m.n, None]
@@ -139,8 +138,8 @@ cdef class LeftOut:
             out = np.zeros((len(rows), self.m.outputs), np.float32)
             if len(rows) and len(others):
                 with nogil:
-                    status = lsvm_ridge_left_out(&LAPACK, &self.m, &rows[0], <int>rows.shape[0], &others[0],
-                                                 <int>others.shape[0], &out[0, 0])
+                    status = lsvm_ridge_left_out(self.ops, &LAPACK, &self.m, &rows[0], <int>rows.shape[0],
+                                                 &others[0], <int>others.shape[0], &out[0, 0])
                 end_call(status)
             found.append(np.asarray(out))
         return found
@@ -199,7 +198,7 @@ cdef class HeldOut:
         self.h.y, self.h.ridge = <const float *>address(self._y), ridge
         fill(Z, self.h.t, self.function, self.kernel)
         with nogil:
-            status = lsvm_holdout_values(&LAPACK, &self.h)
+            status = lsvm_holdout_values(self.ops, &LAPACK, &self.h)
         end_call(status)
         return self._values
 

@@ -7,6 +7,7 @@
  * Exit codes: 0 done, 1 a kernel failed, 3 the processor has no AVX2.
  */
 #include "count_cell.h"
+#include "ops.h"
 
 static struct lsvm_smo problem_of(const struct cell *c, int is_double, int offset)
 {
@@ -208,6 +209,8 @@ MEASURE(ml3_scores)
     c->code = lsvm_ml3_scores(c->ops, &c->ml3, &rows, 0, ROWS, c->decisions);
 }
 
+MEASURE(cholesky) { c->code = c->ops->cholesky(c->k, 0.3f, c->other, ROWS, ROWS); }
+
 #define ENTRY(before, kernel) {#kernel, before, measure_##kernel}
 
 static const struct {
@@ -221,7 +224,7 @@ static const struct {
     ENTRY(prepare, expansions),  ENTRY(NULL, text_count),   ENTRY(NULL, read_dense),     ENTRY(NULL, read_sparse),
     ENTRY(NULL, write_dense),    ENTRY(NULL, project),      ENTRY(NULL, route),          ENTRY(NULL, hash),
     ENTRY(NULL, pair),           ENTRY(NULL, linear_dense), ENTRY(point, linear_sparse), ENTRY(prepare, sdca),
-    ENTRY(begin_ml3, ml3_steps), ENTRY(NULL, ml3_scores),
+    ENTRY(begin_ml3, ml3_steps), ENTRY(NULL, ml3_scores),   ENTRY(NULL, cholesky),
 };
 
 enum { N_KERNELS = sizeof KERNELS / sizeof *KERNELS };
