@@ -480,6 +480,25 @@ def test_weights_that_are_far_behind_have_no_matrix() -> None:
     assert not far(0.5, 10.0)
 
 
+def test_of_two_views_the_clearly_worse_one_has_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three standard errors of the loss are clear, one is not."""
+    noise = np.random.default_rng(0).standard_normal(400)
+    noise = (noise - noise.mean()) / noise.std() * np.sqrt(400)  # a mean difference of 1 is one standard error
+    for above, expected in ((3.0, ["full"]), (1.0, ["full", "ranks+full"])):
+        losses = {"none": 100.0 + noise, "diag": 50.0 + 0.0 * noise, "ranks+diag": 50.0 + above + noise}
+        made, added = trial(losses), []
+        monkeypatch.setattr(made, "add", lambda candidates, folds, added=added: added.extend(candidates))
+        made.learned([Geometry(), Geometry(ranks=True)], 256)
+        assert [each.label for each in added if each.form == "full"] == expected
+
+
+def test_what_is_weaker_than_a_power_of_weights() -> None:
+    diag, plain = Geometry("manhattan", form="diag"), Geometry("manhattan")
+    quarter = diag._replace(strength=0.25)
+    assert choosing.weaker(diag) == [diag._replace(strength=0.5), quarter, plain]
+    assert choosing.weaker(quarter) == [plain] and choosing.weaker(plain) == []
+
+
 def test_tuning_goes_downhill() -> None:
     """Of a loss with one valley it finds what looking at all steps finds, and not a number is no way down."""
 

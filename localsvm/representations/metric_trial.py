@@ -21,6 +21,7 @@ SHARE = 5  # half a sample has one in so many of a candidate's learning rows: sa
 FIRST, LAST = (0,), (1, 2)  # folds that judge all candidates, and the best one if it is not clear; ...
 FEW_ROWS = 4000  # ... up to so many rows all folds judge all: one was too small to tell them apart (5 % more errors)
 HOPEFUL = 2.0  # standard errors of the loss above the least one, up to which a candidate goes on
+NEAR = 1.0  # the same, up to which a weaker metric, or one of fewer errors, is taken
 HOPELESS = 1.0  # z of the loss: beyond, the last folds would change nothing
 FAR = (1.1, 4.0)  # times the least loss, and standard errors above it: of what is beyond, nothing more is tried
 CLEARLY_WORSE = 2.0  # standard errors, of a mean's loss and of its error together
@@ -58,7 +59,7 @@ class Trial:
         self.add([plain[0], *weights], self._first)
         narrow = [each for each in weights if self._views[each.ranks].X.shape[1] <= matrix_columns]
         promising = [each for each in narrow if DISTANCES[each.distance].matrices and not self._is_far(each)]
-        matrices = [each._replace(form="full") for each in promising]
+        matrices = [each._replace(form="full") for each in self.hopeful(promising)]
         self.add(matrices, self._first)
         return weights + matrices
 
@@ -89,14 +90,14 @@ class Trial:
         return [each for each in self.ordered(some) if self._above(each, first) < 0.0]
 
     def weakened(self, strong: Sequence[Geometry], tried: Sequence[Geometry]) -> list[Geometry]:
-        """The first folds judge what is tried, each way until one is clearly worse; returns what it judged.
+        """The first folds judge what is tried, each way until one is too much worse to take; returns those judged.
 
         strong : of these, those that the others are weaker ones of.
         """
         ways = [[each, *(weak for weak in weaker(each) if weak in tried)] for each in strong]
         while ways := [way for way in ways if len(way) > 1]:
             self.add([way[1] for way in ways], self._first)
-            ways = [way[1:] for way in ways if self._above(way[1], way[0]) < HOPEFUL]
+            ways = [way[1:] for way in ways if self._above(way[1], way[0]) <= NEAR]
         return [each for each in tried if each in self._results]
 
     def further(self, first: Geometry, learned: Sequence[Geometry], distances: Iterable[str]) -> list[Geometry]:
@@ -165,13 +166,12 @@ class Trial:
     def fewest(self, candidates: Sequence[Geometry]) -> Geometry:
         """The candidate of the fewest errors, of those whose loss is within a standard error of the least one."""
         best = self.best(candidates)
-        near = [each for each in candidates if self._above(each, best) <= 1.0]
+        near = [each for each in candidates if self._above(each, best) <= NEAR]
         return min(near, key=lambda each: self._mean(each)[1])
 
     def hopeful(self, candidates: Sequence[Geometry]) -> list[Geometry]:
         """The candidates whose loss is less than HOPEFUL standard errors above the least one."""
-        best = self.best(candidates)
-        return [each for each in candidates if self._above(each, best) < HOPEFUL]
+        return [each for each in candidates if self._above(each, self.best(candidates)) < HOPEFUL]
 
     def _is_far(self, geometry: Geometry) -> bool:
         """Whether a geometry is so much worse than the best of those judged that what is made of it has no hope."""
@@ -189,7 +189,7 @@ class Trial:
         same = [
             each for each in candidates if each[:2] == best[:2] and best.form != "full" and power[each] < power[best]
         ]
-        near = [each for each in same if self._above(each, best) <= 1.0]
+        near = [each for each in same if self._above(each, best) <= NEAR]
         return min(near, key=power.__getitem__, default=best)
 
     def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
@@ -280,7 +280,8 @@ def weaker(geometry: Geometry) -> list[Geometry]:
     """Geometries that differ by a weaker metric alone."""
     if geometry.form != "diag":
         return []
-    return [geometry._replace(strength=power) if power else geometry._replace(form="") for power in STRENGTHS]
+    powers = [power for power in STRENGTHS if power < geometry.strength]
+    return [geometry._replace(strength=p) if p else geometry._replace(form="", strength=1.0) for p in powers]
 
 
 def kind(geometry: Geometry) -> Geometry:
