@@ -15,14 +15,13 @@ from test_engines import manifest
 from value_cells import cell_of_values, examples, noisy
 
 from localsvm.data.blocks.dataset import Dataset
-from localsvm.methods.grids import LEAST_FURTHER, MOST_GUIDE, THINNED, Grid, guide_step
+from localsvm.methods.grids import MOST_GUIDE, THINNED, Grid, guide_step
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.value_options import CLASSES_GUIDE, VALUES_GUIDE
 from localsvm.runs.cells import schedule
 from localsvm.runs.cells.schedule import Resources
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.train import train
-from localsvm.selection import search as searching
 from localsvm.selection.cross_validation import CellSelection, Pick, Point, Scores
 from localsvm.selection.search import Begin, Search, Usual, usual
 from localsvm.targets.base import Target
@@ -51,15 +50,10 @@ def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
 
 
 @pytest.mark.parametrize("loss", [LEAST_SQUARES, pytest.param(ABSOLUTE, marks=pytest.mark.whole)])
-def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of a part guides the search of the part."""
-    monkeypatch.setattr(searching, "LEAST_FURTHER", 40)
-    of = selection(700, KernelSVM(loss=loss), least_guide=40)
-    method = of.method
-    part = CellSelection(method, of.cell.thinned(THINNED), of.grid)
-    assert part.guided(ADAPTIVE).begin is not None
+def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str) -> None:
+    of = selection(700, KernelSVM(loss=loss), least_guide=100)
     guided = of.guided(ADAPTIVE)
-    best = part.search(replace(part.guided(ADAPTIVE), short=False)).best
+    best = CellSelection(of.method, of.cell.thinned(THINNED), of.grid).search(ADAPTIVE).best
     assert guided.short and guided.begin is not None and guided.begin[:3] == (best.setting, best.cost, best.loss)
     assert min(guided.begin.beside) > 0.1  # nor is either neighbour of the part's best setting as good
     scores, every = of.search(guided), of.search(FULL)
@@ -165,8 +159,7 @@ def test_a_guide_has_a_fourth_of_the_rows_and_never_very_many() -> None:
     assert found == [0, 0, THINNED, THINNED, THINNED + 1]
     assert guide_step(1_000_000, VALUES_GUIDE) == 1_000_000 // MOST_GUIDE
     grid = Grid(least_guide=VALUES_GUIDE)
-    further = [ADAPTIVE.guide_step(grid, n, further=True) for n in (ROWS, THINNED * LEAST_FURTHER)]
-    assert further == [0, THINNED]
+    assert [search.guide_step(grid, ROWS) for search in (ADAPTIVE, FULL)] == [THINNED, 0]
 
 
 @pytest.mark.parametrize(
@@ -238,6 +231,5 @@ def test_a_search_begins_at_the_setting_nearest_to_the_usual_one() -> None:
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:
     grid, few = (Grid(tuple((float(g),) for g in range(n)), ("gamma",), least_guide=VALUES_GUIDE) for n in (14, 3))
-    assert ADAPTIVE.expected(grid, ROWS - 1) == ADAPTIVE.expected(replace(grid, least_guide=0), ROWS) == 7
-    assert ADAPTIVE.expected(grid, ROWS) == 3
-    assert FULL.expected(grid, ROWS) == 14 and ADAPTIVE.expected(few, ROWS) == 3
+    assert ADAPTIVE.expected(grid) == ADAPTIVE.expected(few) == 3
+    assert FULL.expected(grid) == ADAPTIVE.expected(replace(grid, names=("a", "b"))) == 14

@@ -11,7 +11,7 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
-from localsvm.selection.search import STRIDE, Begin, Search, beside
+from localsvm.selection.search import FEW, Begin, Search, beside
 
 
 @given(
@@ -232,7 +232,7 @@ def bowl(g: int, c: int) -> np.ndarray:
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_an_adaptive_search_finds_the_bottom_of_a_bowl(g: int, c: int) -> None:
     known, rounds = searched(bowl(g, c))
-    assert rounds[0] == (1, 4, 7)
+    assert rounds[0] == (3,)
     assert np.nanmin(known) == bowl(g, c).min()
     assert np.isnan(known).any()
 
@@ -292,6 +292,16 @@ def test_how_much_worse_the_settings_beside_one_are() -> None:
     assert np.isnan(beside(0.0 * loss, 1)).all()
 
 
+def test_a_short_search_stays_where_a_neighbour_falls_towards_the_best_point() -> None:
+    """Its first two losses are larger than the best one, but half as much as between them would do."""
+    best = np.full((3, 6), 0.9)
+    best[1] = [0.9, 0.8, 0.7, 0.72, 0.74, 0.76]
+    for falling, expected in ((0.72, 0.6), (0.75, 0.7)):
+        loss = best.copy()
+        loss[2, 1:4] = 0.78, falling, 0.6
+        assert np.nanmin(searched(np.vstack([loss, 1.0 + loss]), Begin(1, 1), short=True)[0]) == expected
+
+
 def test_a_short_search_looks_down_only_where_up_is_not_better() -> None:
     assert searched(bowl(5, 6), Begin(3, 6), short=True)[1] == [(3,), (4,), (5,), (6,)]
     assert searched(bowl(2, 6), Begin(3, 6), short=True)[1] == [(3,), (4,), (2,), (1,)]
@@ -313,7 +323,7 @@ def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, 
                 known[i, costs] = loss[i, costs]
     assert met[begin.setting].best is None
     later = [then for i, then in met.items() if i != begin.setting]
-    assert all((then.best is None) == (settings <= STRIDE) for then in later)  # so few are scored in one round
+    assert all((then.best is None) == (settings <= FEW) for then in later)  # so few are scored in one round
     for i, then in met.items():
         assert Search("adaptive", begin, short=True).before(known, i) == then
 
@@ -330,17 +340,17 @@ def costs_after(losses: list[float], n: int, begin: Begin | None = None, ties: l
 
 
 def test_a_flat_beginning_does_not_end_a_line() -> None:
-    assert costs_after([], 6) == range(4) and costs_after([], 3) == range(3)
+    assert costs_after([], 9) == range(3, 6) and costs_after([], 4) == range(1, 4) and costs_after([], 3) == range(3)
     assert costs_after([0.3, 0.3, 0.3, 0.3, 0.3], 6) == range(5, 6)
     assert costs_after([0.3, 0.2, 0.21, 0.2], 6) == range(4, 5)
     assert not costs_after([0.3, 0.2, 0.21, 0.201], 6)
-    assert costs_after([0.3, 0.2, 0.21], 6) == range(3, 4)
+    assert not costs_after([0.3, 0.2, 0.21], 6)
 
 
 def test_errors_that_rise_by_chance_do_not_end_a_line_while_the_hinge_loss_falls() -> None:
     errors = [0.3, 0.2, 0.21, 0.22]
     assert costs_after(errors, 6, ties=[0.9, 0.8, 0.7, 0.6]) == range(4, 5)
-    assert costs_after(errors, 6, ties=[0.9, 0.8, 0.7, 0.71]) == range(4, 5)
+    assert not costs_after(errors, 6, ties=[0.9, 0.8, 0.7, 0.71])
     assert not costs_after(errors, 6, ties=[0.9, 0.8, 0.81, 0.82])
     assert not costs_after(errors, 4, ties=[0.9, 0.8, 0.7, 0.6])
 

@@ -18,7 +18,6 @@ Values = tuple[float, ...]
 
 SIZE, MOST_VALUES = 10, 64  # points an axis
 MOST_GUIDE, THINNED = 5000, 4  # rows of a part that guides a search; and one of so many at most
-LEAST_FURTHER = 400  # rows of a part of a part that guides the search of this: with fewer, its way was often longer
 LARGEST_COST = 1e50  # of C, and of a factor on it: squares of sums of their products are finite
 SHORT, ROUNDING = 12, 1e-14  # digits, and relative errors of a range's values
 # of the default widths, before n and d move them; of Manhattan ones where narrower ones follow, and where none do

@@ -268,15 +268,13 @@ class CellSelection:
         """Cross-validate the grid: all rounds of the search."""
         return finish(self.steps(search))
 
-    def guided(self, search: Search, further: bool = False) -> Search:
+    def guided(self, search: Search) -> Search:
         """The search, or for a grid that is guided one that begins where that of a part of the rows ends, or is usual.
 
         Fewer rows want a smoother function, so that the optimum lies at larger costs and gammas for all rows; but it is
-        near. Most points are scored by the smallest part, where this takes next to no time.
-
-        further : whether the cell is itself a part that guides a search.
+        near. Most points are scored by the part, where this takes next to no time.
         """
-        step = search.guide_step(self.grid, len(self.cell.y), further)
+        step = search.guide_step(self.grid, len(self.cell.y))
         if not step:
             return search
         # of a rare class, whose rows are not thinned so much, a share of few wrong ones says little of other points
@@ -284,7 +282,7 @@ class CellSelection:
         if search.usual:
             return search.beginning([Begin(self.grid.nearest(value), cost) for value, cost in search.usual], short)
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        found = part.search(part.guided(search, further=True).whole)
+        found = part.search(search)
         bests, values = [pick.best for pick in found.chosen], self.grid.settings
         begins = [Begin(best.setting, best.cost, best.loss, value=values[best.setting][0]) for best in bests]
         if self.cell.target.score_of_values is not None:  # so few errors of classes say nothing of other settings

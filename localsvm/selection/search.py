@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.methods.grids import LEAST_FURTHER, Grid, guide_step
+from localsvm.methods.grids import Grid, guide_step
 
 SEARCHES = ("full", "adaptive")
-STRIDE = 3  # of the first settings of an adaptive search
-FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
-PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
-GUIDED_STRETCH, GUIDED_PATIENCE = 3, 1  # the same where the search was told where to begin
+FEW = 3  # settings, which are all scored
+USUAL = 3  # an adaptive search begins at one in so many of the settings and of the costs: mostly the optimum is near
+STRETCH = 3  # costs of a setting that are scored first
 FLAT = 0.005  # share by which a part's losses beside its best one are larger: up to it, no neighbour is much better
 FARTHEST = (0.005, 0.04)  # the same share, below and above: beyond, no neighbour was the better one for all rows
 
@@ -62,20 +61,19 @@ class Best(NamedTuple):
 class Search:
     """A search over the settings of a grid, at each of which the cost grows.
 
-    `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
-    unscored neighbour (all settings where they are not ordered). It looks at four costs of a setting, and leaves it
-    once two costs after its best one have been worse, and two after that of the smallest tie, as the largest costs are
-    the slowest. With `begin` it scores this setting first, then neighbours of the best one, and of each setting three
-    costs from that of `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse
-    than the best. If it is `short` the neighbour below is scored only where the one above is not better, as few rows,
-    which say where to begin, want smaller gammas than all; and neither where these rows say that it has no hope. A
-    neighbour has the best cost so far and the one below scored first, and is left if both are worse than the best
-    point. What is scored depends on held-out values alone.
+    `full` scores all points. `adaptive` scores the setting of `begin`, then the neighbours of the best one until it has
+    no unscored neighbour (all settings where they are few or not ordered); of each setting three costs from that of
+    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
+    is `short` the neighbour below is scored only where the one above is not better, as few rows, which say where to
+    begin, want smaller gammas than all; and neither where these rows say that it has no hope. A neighbour has the best
+    cost so far and the one below scored first, and is left if both are worse than the best point, and the next larger
+    one would be, too, if the loss fell on half as much as between them. What is scored depends on held-out values
+    alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
-    begin : of an adaptive search of settings that are ordered, where an optimum is expected.
+    begin : where an optimum is expected; None for a third of the settings and of the costs.
     short : whether few points of a search with `begin` are scored.
     best : what a short search knows when a round begins; see `after`.
     parts : searches of several choices, one each; empty where all are as this one.
@@ -89,11 +87,6 @@ class Search:
     best: Best | None = None
     parts: tuple[Search, ...] = ()
     usual: tuple[Usual, ...] = ()
-
-    @property
-    def whole(self) -> Search:
-        """The search, of which no part is short."""
-        return replace(self, short=False, parts=tuple(part.whole for part in self.parts))
 
     def beginning(self, begins: Sequence[Begin], short: bool) -> Search:
         """The search of each choice that begins there."""
@@ -113,7 +106,7 @@ class Search:
         ----------
         loss : (settings, costs) float64, nan where unscored.
         ordered : settings that follow each other are neighbours (see Grid).
-        best : the best setting, whose neighbours a search with `begin` scores; None for that of the smallest loss.
+        best : the best setting, whose neighbours are scored; None for that of the smallest loss.
 
         Returns
         -------
@@ -121,13 +114,11 @@ class Search:
         """
         unscored: NDArray[np.bool_] = np.asarray(np.isnan(loss).all(axis=1))
         n = len(loss)
-        if self.kind == "full" or not ordered or n <= STRIDE:
+        if self.kind == "full" or not ordered or n <= FEW:
             return tuple(int(g) for g in np.flatnonzero(unscored))
-        if unscored.all() and self.begin is not None:
-            return (self.begin.setting,)
         if unscored.all():
-            return tuple(range(1, n, STRIDE))
-        if self.begin is None or best is None:
+            return (n // USUAL if self.begin is None else self.begin.setting,)
+        if best is None:
             best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
         if self.short and self.begin is not None:
@@ -147,7 +138,7 @@ class Search:
         A short search goes up from where it begins; it goes down only if the next setting is not better. So what is
         scored says the order, also where ties decided which setting was the best.
         """
-        if not self.short or self.begin is None or len(loss) <= STRIDE:
+        if not self.short or self.begin is None or len(loss) <= FEW:
             return self
         scored = np.flatnonzero(~np.isnan(loss).all(axis=1))
         first, seen = self.begin.setting, np.full(loss.shape, np.nan)
@@ -156,20 +147,14 @@ class Search:
         seen[known] = loss[known]
         return self.after(seen)
 
-    def guide_step(self, grid: Grid, rows: int, further: bool = False) -> int:
-        """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does.
+    def guide_step(self, grid: Grid, rows: int) -> int:
+        """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does."""
+        return guide_step(rows, grid.least_guide) if self.kind == "adaptive" else 0
 
-        further : whether the cell is such a part itself.
-        """
-        least = LEAST_FURTHER if further and grid.least_guide else grid.least_guide
-        return guide_step(rows, least) if self.kind == "adaptive" else 0
-
-    def expected(self, grid: Grid, rows: int) -> int:
-        """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""
+    def expected(self, grid: Grid) -> int:
+        """Expected number of the settings of a grid that will be scored: one and its neighbours, or all."""
         n = len(grid.settings)
-        if self.kind == "full" or not grid.ordered or n <= STRIDE:
-            return n
-        return (1 if self.guide_step(grid, rows) else len(range(1, n, STRIDE))) + 2
+        return n if self.kind == "full" or not grid.ordered else min(n, FEW)
 
     def next_costs(self, loss: NDArray[np.float64], tie: NDArray[np.float64]) -> range:
         """The costs of a setting to be scored next; none at the end.
@@ -189,18 +174,18 @@ class Search:
             return range(0)
         if self.best is not None and not len(scored):
             return range(max(0, self.best.cost - 1), self.best.cost + 1)  # the valley goes down with the width
-        if self.best is not None and np.nanmin(loss) > self.best.loss:
-            return range(0)
         if not len(scored):
-            first = 0 if self.begin is None else min(self.begin.cost, max(0, n - GUIDED_STRETCH))
-            return range(first, min(n, first + (FIRST_STRETCH if self.begin is None else GUIDED_STRETCH)))
+            first = min(n // USUAL if self.begin is None else self.begin.cost, max(0, n - STRETCH))
+            return range(first, min(n, first + STRETCH))
         first, last, best = int(scored[0]), int(scored[-1]), int(np.nanargmin(loss))
+        if self.best is not None and loss[best] > self.best.loss:
+            falls = last > first and loss[last - 1] - loss[last] > 2.0 * (loss[last] - self.best.loss)
+            return range(last + 1, min(n, last + 2)) if falls else range(0)  # half as much more would do
         smaller = range(first - 1, first) if first == best and first > 0 else range(0)
         if self.best is not None and smaller:  # where it is better, nothing larger is, which takes longer
             return smaller
-        patience = PATIENCE if self.begin is None else GUIDED_PATIENCE
-        rising = last - best >= patience and bool((loss[best + 1 : last + 1] > loss[best]).all())
-        if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
+        rising = last > best and bool((loss[best + 1 : last + 1] > loss[best]).all())
+        if last + 1 < n and not (rising and last > int(np.nanargmin(tie))):
             return range(last + 1, last + 2)
         return smaller
 
