@@ -54,7 +54,7 @@ def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str) -> 
     of = selection(700, KernelSVM(loss=loss), least_guide=100)
     guided = of.guided(ADAPTIVE)
     best = CellSelection(of.method, of.cell.thinned(THINNED), of.grid).search(ADAPTIVE).best
-    assert guided.short and guided.begin is not None and guided.begin[:3] == (best.setting, best.cost, best.loss)
+    assert guided.begin is not None and guided.begin[:3] == (best.setting, best.cost, best.loss)
     assert min(guided.begin.beside) > 0.1  # nor is either neighbour of the part's best setting as good
     scores, every = of.search(guided), of.search(FULL)
     assert scores.best.loss <= 1.01 * np.nanmin(every.loss)
@@ -78,7 +78,7 @@ def test_a_learning_curve_says_how_much_better_models_of_all_rows_are() -> None:
 
 def test_a_point_that_was_not_kept_is_found_again_the_same_way() -> None:
     of = selection(200, KernelSVM(loss=LEAST_SQUARES))
-    search = Search("adaptive", Begin(0, 0), short=True)
+    search = Search("adaptive", Begin(0, 0))
     scores = of.search(search)
     assert scores.best.setting > 1 and scores.kept is not None
     again = of.complete(scores.unkept, search)
@@ -121,7 +121,7 @@ def classes(n: int, others: int) -> CellSelection:
 def test_a_cell_of_classes_scores_a_fraction_of_the_points_too() -> None:
     of = classes(800, 300)
     guided = of.guided(ADAPTIVE)
-    assert guided.short and guided.begin is not None
+    assert guided.begin is not None
     scores, every = of.search(guided), of.search(FULL)
     assert scores.best.loss <= np.nanmin(every.loss) + 0.01
     assert np.isfinite(scores.loss).sum() < 0.25 * every.loss.size
@@ -130,7 +130,7 @@ def test_a_cell_of_classes_scores_a_fraction_of_the_points_too() -> None:
 
 @pytest.mark.parametrize(("others", "step"), [(3 * LEAST_OTHERS, 3), (20, 1)])
 def test_few_rows_outside_the_largest_class_are_not_thinned_as_the_others_are(others: int, step: int) -> None:
-    """They weigh less instead, so that the part has the share of each class; and the search is not short."""
+    """They weigh less instead, so that the part has the share of each class."""
     of = classes(800, others)
     cell, part = of.cell, of.cell.thinned(THINNED)
     for label, taken in ((0.0, THINNED), (1.0, step)):
@@ -140,7 +140,6 @@ def test_few_rows_outside_the_largest_class_are_not_thinned_as_the_others_are(ot
         assert np.array_equal(np.unique(part.mass[mine]), [taken / THINNED])
     assert np.array_equal(part.folds, np.sort(part.folds))
     assert (classes(800, THINNED * LEAST_OTHERS).cell.thinned(THINNED).mass == 1.0).all()
-    assert [classes(800, n).guided(ADAPTIVE).short for n in (others, THINNED * LEAST_OTHERS)] == [False, True]
     assert of.guided(ADAPTIVE).begin is not None
 
 
@@ -212,7 +211,7 @@ def test_the_usual_beginning_is_the_middle_one_of_each_choice() -> None:
     """A cell whose part has no loss says nothing."""
 
     def search(*begins: tuple[float, int, float]) -> Search:
-        return ADAPTIVE.beginning([Begin(0, cost, loss, value=value) for value, cost, loss in begins], short=True)
+        return ADAPTIVE.beginning([Begin(0, cost, loss, value=value) for value, cost, loss in begins])
 
     some = [search((4.0, 1, 0.1)), search((0.5, 8, 0.1)), search((1.0, 5, 0.1)), search((64.0, 0, 0.0))]
     assert usual(some) == ((1.0, 5),)
@@ -224,7 +223,7 @@ def test_a_search_begins_at_the_setting_nearest_to_the_usual_one() -> None:
     of = classes(800, 300)
     gammas = [gamma for (gamma,) in of.grid.settings]
     found = of.guided(replace(ADAPTIVE, usual=(Usual(1.2 * gammas[3], 4),)))
-    assert found == Search("adaptive", Begin(3, 4), short=True)
+    assert found == Search("adaptive", Begin(3, 4))
     few = classes(300, 100)
     assert few.guided(replace(ADAPTIVE, usual=(Usual(gammas[3], 4),))).begin is None  # a small cell has all settings
 

@@ -208,11 +208,9 @@ def test_at_most_64_values_on_an_axis() -> None:
         check_values(range(1, 66))
 
 
-def searched(
-    loss: np.ndarray, begin: Begin | None = None, short: bool = False
-) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+def searched(loss: np.ndarray, begin: Begin | None = None) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """Losses of a table that an adaptive search scores, nan elsewhere, and its rounds."""
-    search, known, rounds = Search("adaptive", begin, short), np.full(loss.shape, np.nan), []
+    search, known, rounds = Search("adaptive", begin), np.full(loss.shape, np.nan), []
     while lines := search.next_settings(known, best=int(np.argmin(np.nan_to_num(known, nan=9.0).min(axis=1)))):
         search = search.after(known)
         rounds.append(lines)
@@ -247,19 +245,17 @@ def test_a_search_that_is_told_where_to_begin_finds_it_too(g: int, c: int, begin
     assert np.nanmin(known) == bowl(g, c).min()
 
 
-@pytest.mark.parametrize("short", [False, True])
-def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone(short: bool) -> None:
-    known, rounds = searched(bowl(4, 6), Begin(4, 5), short)
-    assert rounds == ([(4,), (5,), (3,)] if short else [(4,), (3, 5)])
-    places = [[i, j] for i in (3, 4, 5) for j in ((5, 6, 7) if i == 4 or not short else (5, 6))]
+def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone() -> None:
+    known, rounds = searched(bowl(4, 6), Begin(4, 5))
+    assert rounds == [(4,), (5,), (3,)]
+    places = [[i, j] for i in (3, 4, 5) for j in ((5, 6, 7) if i == 4 else (5, 6))]
     assert np.argwhere(~np.isnan(known)).tolist() == places
 
 
-@given(st.integers(0, 9), st.integers(0, 9), begins)
-def test_a_short_search_finds_the_bottom_of_a_bowl_by_fewer_points(g: int, c: int, begin: Begin) -> None:
-    known, _ = searched(bowl(g, c), begin, short=True)
-    assert np.nanmin(known) == bowl(g, c).min()
-    assert np.isfinite(known).sum() <= np.isfinite(searched(bowl(g, c), begin)[0]).sum()
+def test_a_search_begins_at_a_third_of_both_axes() -> None:
+    known, rounds = searched(bowl(3, 4))
+    assert rounds == [(3,), (2, 4)]
+    assert np.argwhere(~np.isnan(known)).tolist() == [[i, j] for i in (2, 3, 4) for j in (3, 4, 5)]
 
 
 @pytest.mark.parametrize(
@@ -274,15 +270,15 @@ def test_a_short_search_finds_the_bottom_of_a_bowl_by_fewer_points(g: int, c: in
         ((np.nan, np.nan), [(4,), (5,), (3,)]),
     ],
 )
-def test_a_short_search_leaves_neighbours_without_hope(
+def test_a_told_search_leaves_neighbours_without_hope(
     around: tuple[float, float], rounds: list[tuple[int, ...]]
 ) -> None:
     """What a part says of them: both as good as its best, or one much worse."""
-    assert searched(bowl(4, 6), Begin(4, 5, beside=around), short=True)[1] == rounds
+    assert searched(bowl(4, 6), Begin(4, 5, beside=around))[1] == rounds
 
 
-def test_a_short_search_goes_on_upwards_from_a_neighbour() -> None:
-    assert searched(bowl(6, 6), Begin(4, 5, beside=(0.2, 0.02)), short=True)[1] == [(4,), (5,), (6,), (7,)]
+def test_a_told_search_goes_on_upwards_from_a_neighbour() -> None:
+    assert searched(bowl(6, 6), Begin(4, 5, beside=(0.2, 0.02)))[1] == [(4,), (5,), (6,), (7,)]
 
 
 def test_how_much_worse_the_settings_beside_one_are() -> None:
@@ -292,28 +288,28 @@ def test_how_much_worse_the_settings_beside_one_are() -> None:
     assert np.isnan(beside(0.0 * loss, 1)).all()
 
 
-def test_a_short_search_stays_where_a_neighbour_falls_towards_the_best_point() -> None:
+def test_a_told_search_stays_where_a_neighbour_falls_towards_the_best_point() -> None:
     """Its first two losses are larger than the best one, but half as much as between them would do."""
     best = np.full((3, 6), 0.9)
     best[1] = [0.9, 0.8, 0.7, 0.72, 0.74, 0.76]
     for falling, expected in ((0.72, 0.6), (0.75, 0.7)):
         loss = best.copy()
         loss[2, 1:4] = 0.78, falling, 0.6
-        assert np.nanmin(searched(np.vstack([loss, 1.0 + loss]), Begin(1, 1), short=True)[0]) == expected
+        assert np.nanmin(searched(np.vstack([loss, 1.0 + loss]), Begin(1, 1))[0]) == expected
 
 
-def test_a_short_search_looks_down_only_where_up_is_not_better() -> None:
-    assert searched(bowl(5, 6), Begin(3, 6), short=True)[1] == [(3,), (4,), (5,), (6,)]
-    assert searched(bowl(2, 6), Begin(3, 6), short=True)[1] == [(3,), (4,), (2,), (1,)]
+def test_a_told_search_looks_down_only_where_up_is_not_better() -> None:
+    assert searched(bowl(5, 6), Begin(3, 6))[1] == [(3,), (4,), (5,), (6,)]
+    assert searched(bowl(2, 6), Begin(3, 6))[1] == [(3,), (4,), (2,), (1,)]
 
 
 @given(st.integers(0, 1000), st.integers(0, 9), st.integers(0, 5), st.integers(1, 12))
-def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g: int, c: int, settings: int) -> None:
+def test_a_told_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g: int, c: int, settings: int) -> None:
     """Which of equal losses is the best decides the tie, of which losses alone do not tell."""
     rng = np.random.default_rng(seed)
     loss, tie = rng.integers(1, 6, (settings, 6)).astype(float), rng.random((settings, 6))
     begin = Begin(min(g, settings - 1), c)
-    search, known = Search("adaptive", begin, short=True), np.full(loss.shape, np.nan)
+    search, known = Search("adaptive", begin), np.full(loss.shape, np.nan)
     met: dict[int, Search] = {}
     while lines := search.next_settings(known, best=min((known[i, j], tie[i, j], i) for i, j in scored(known))[2]):
         search = search.after(known)
@@ -325,7 +321,7 @@ def test_a_short_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, 
     later = [then for i, then in met.items() if i != begin.setting]
     assert all((then.best is None) == (settings <= FEW) for then in later)  # so few are scored in one round
     for i, then in met.items():
-        assert Search("adaptive", begin, short=True).before(known, i) == then
+        assert Search("adaptive", begin).before(known, i) == then
 
 
 def scored(loss: np.ndarray) -> list[tuple[int, int]]:

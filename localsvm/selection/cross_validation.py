@@ -277,10 +277,8 @@ class CellSelection:
         step = search.guide_step(self.grid, len(self.cell.y))
         if not step:
             return search
-        # of a rare class, whose rows are not thinned so much, a share of few wrong ones says little of other points
-        short = bool((self.cell.target.steps(self.cell.y, step) == step).all())
         if search.usual:
-            return search.beginning([Begin(self.grid.nearest(value), cost) for value, cost in search.usual], short)
+            return search.beginning([Begin(self.grid.nearest(value), cost) for value, cost in search.usual])
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
         found = part.search(search)
         bests, values = [pick.best for pick in found.chosen], self.grid.settings
@@ -289,7 +287,7 @@ class CellSelection:
             begins = [
                 begin._replace(beside=beside(found.of_choice(k), begin.setting)) for k, begin in enumerate(begins)
             ]
-        return search.beginning(begins, short)
+        return search.beginning(begins)
 
     def gains(self, scores: Scores, search: Search) -> tuple[float, ...]:
         """Factors (choices,), at most 1, by which losses shrink from models of the folds to those of all rows.

@@ -61,21 +61,21 @@ class Best(NamedTuple):
 class Search:
     """A search over the settings of a grid, at each of which the cost grows.
 
-    `full` scores all points. `adaptive` scores the setting of `begin`, then the neighbours of the best one until it has
-    no unscored neighbour (all settings where they are few or not ordered); of each setting three costs from that of
-    `begin`, then larger and smaller ones, until the next larger and the next smaller one are worse than the best. If it
-    is `short` the neighbour below is scored only where the one above is not better, as few rows, which say where to
-    begin, want smaller gammas than all; and neither where these rows say that it has no hope. A neighbour has the best
-    cost so far and the one below scored first, and is left if both are worse than the best point, and the next larger
-    one would be, too, if the loss fell on half as much as between them. What is scored depends on held-out values
-    alone.
+    `full` scores all points. `adaptive` scores a setting at one third of all, then the neighbours of the best one until
+    it has no unscored neighbour (all settings where they are few or not ordered); of each setting three costs from one
+    third on, then larger and smaller ones, until the next larger and the next smaller one are worse than the best.
+
+    With `begin`, a search scores fewer points. It begins there. The neighbour below is scored only where the one above
+    is not better, as few rows, which say where to begin, want smaller gammas than all; and neither where these rows say
+    that it has no hope. A neighbour has the best cost so far and the one below scored first, and is left if both are
+    worse than the best point, and the next larger one would be, too, if the loss fell on half as much as between them.
+    What is scored depends on held-out values alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
-    begin : where an optimum is expected; None for a third of the settings and of the costs.
-    short : whether few points of a search with `begin` are scored.
-    best : what a short search knows when a round begins; see `after`.
+    begin : where an optimum is expected; None where nobody knows.
+    best : what a search with `begin` knows when a round begins; see `after`.
     parts : searches of several choices, one each; empty where all are as this one.
     usual : of each choice, where the searches of some other cells begin: there this one begins, without a part of its
         own rows that says where. Empty where nobody knows.
@@ -83,14 +83,13 @@ class Search:
 
     kind: str = "full"
     begin: Begin | None = None
-    short: bool = False
     best: Best | None = None
     parts: tuple[Search, ...] = ()
     usual: tuple[Usual, ...] = ()
 
-    def beginning(self, begins: Sequence[Begin], short: bool) -> Search:
+    def beginning(self, begins: Sequence[Begin]) -> Search:
         """The search of each choice that begins there."""
-        parts = tuple(replace(self, begin=begin, short=short, usual=()) for begin in begins)
+        parts = tuple(replace(self, begin=begin, usual=()) for begin in begins)
         return parts[0] if len(parts) == 1 else replace(self, parts=parts, usual=())
 
     def of(self, choice: int) -> Search:
@@ -121,13 +120,13 @@ class Search:
         if best is None:
             best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
-        if self.short and self.begin is not None:
+        if self.begin is not None:
             return (self.begin.with_hope(found) if best == self.begin.setting else found)[-1:]
         return found
 
     def after(self, loss: NDArray[np.float64]) -> Search:
         """The search after rounds that have scored these points (settings, costs), nan where unscored."""
-        if not self.short or np.isnan(loss).all():
+        if self.begin is None or np.isnan(loss).all():
             return self
         setting, cost = _lowest(loss)
         return replace(self, best=Best(cost, float(loss[setting, cost])))
@@ -135,10 +134,10 @@ class Search:
     def before(self, loss: NDArray[np.float64], setting: int) -> Search:
         """The search when it came to a setting, by what all rounds have scored in the end.
 
-        A short search goes up from where it begins; it goes down only if the next setting is not better. So what is
+        With `begin`, a search goes up from there; it goes down only if the next setting is not better. So what is
         scored says the order, also where ties decided which setting was the best.
         """
-        if not self.short or self.begin is None or len(loss) <= FEW:
+        if self.begin is None or len(loss) <= FEW:
             return self
         scored = np.flatnonzero(~np.isnan(loss).all(axis=1))
         first, seen = self.begin.setting, np.full(loss.shape, np.nan)
