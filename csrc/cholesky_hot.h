@@ -1,7 +1,7 @@
 /* cholesky_hot.h - the Cholesky factor of ridge.h. Included by level.h.
  *
  * A few rows of the factor are found at a time, from all rows above them: their entries stay in registers meanwhile, so
- * that each is written once. For matrices that fit into the second cache this takes half of the time of LAPACK's. */
+ * that each is written once. Rows above are read once for each few rows: the matrix should fit into the second cache. */
 
 enum { FACTOR_ROWS = LSVM_BYTES == 64 ? 12 : LSVM_BYTES == 32 ? 6 : 4, FACTOR_COLUMNS = 2 * LSVM_LANES };
 

@@ -6,8 +6,9 @@
  * Matrices are row-major float32; n x n ones have `ld` floats from row to row and are symmetric: the upper triangle is
  * the lower one of BLAS and LAPACK. Their Cholesky factors U, U'U = K + ridge I, are those of `cholesky` in ops.h; it
  * writes the upper triangle of `u` and may write anything below it, and `u` may be `k`. Both are LSVM_ALIGN aligned, and
- * `ld` is a multiple of LSVM_PAD. It returns LSVM_SINGULAR where K + ridge I is not positive definite in float32.
- * Other products are those of BLAS and LAPACK, which the caller hands in and keeps on one thread. The caller owns all arrays. Nothing here allocates.
+ * `ld` is a multiple of LSVM_PAD. It returns LSVM_SINGULAR where K + ridge I is not positive definite in float32. Other
+ * products are those of BLAS and LAPACK, which the caller hands in and keeps on one thread. The caller owns all arrays.
+ * Nothing here allocates.
  */
 #ifndef LSVM_RIDGE_H
 #define LSVM_RIDGE_H

@@ -53,7 +53,7 @@ def test_a_thinned_cell_has_every_fourth_row_of_each_fold() -> None:
 def test_it_scores_a_fraction_of_the_points_and_finds_the_optimum(loss: str) -> None:
     of = selection(700, KernelSVM(loss=loss), least_guide=100)
     guided = of.guided(ADAPTIVE)
-    best = CellSelection(of.method, of.cell.thinned(THINNED), of.grid).search(ADAPTIVE).best
+    best = CellSelection(of.method, of.cell.thinned(THINNED), of.grid).search(replace(ADAPTIVE, part=True)).best
     assert guided.begin is not None and guided.begin[:3] == (best.setting, best.cost, best.loss)
     assert min(guided.begin.beside) > 0.1  # nor is either neighbour of the part's best setting as good
     scores, every = of.search(guided), of.search(FULL)
@@ -230,5 +230,6 @@ def test_a_search_begins_at_the_setting_nearest_to_the_usual_one() -> None:
 
 def test_the_time_that_is_left_is_estimated_by_the_settings_that_a_guided_search_scores() -> None:
     grid, few = (Grid(tuple((float(g),) for g in range(n)), ("gamma",), least_guide=VALUES_GUIDE) for n in (14, 3))
-    assert ADAPTIVE.expected(grid) == ADAPTIVE.expected(few) == 3
-    assert FULL.expected(grid) == ADAPTIVE.expected(replace(grid, names=("a", "b"))) == 14
+    assert ADAPTIVE.expected(grid, ROWS - 1) == ADAPTIVE.expected(replace(grid, least_guide=0), ROWS) == 7
+    assert ADAPTIVE.expected(grid, ROWS) == 3
+    assert FULL.expected(grid, ROWS) == 14 and ADAPTIVE.expected(few, ROWS) == 3

@@ -123,8 +123,7 @@ def test_an_adaptive_search_scores_as_the_full_one_does(scheme: str) -> None:
     grid = method.grid(cell, 180.0, 4)
     full, adaptive = (score(method, cell, grid, range(10), name) for name in ("full", "adaptive"))
     scored = ~np.isnan(adaptive.loss)
-    assert scored[:, 3:6].all() and not scored.all()
-    scored[8:] = False  # no row is near another one at these widths: where a path begins decides the sign of nothing
+    assert scored[:, :4].all() and not scored.all()
     np.testing.assert_allclose(adaptive.loss[scored], full.loss[scored], atol=1.01 / 180)
     assert adaptive.best[0] <= full.best[0] + 1.01 / 180
 

@@ -59,7 +59,7 @@ class Trial:
         self.add([plain[0], *weights], self._first)
         narrow = [each for each in weights if self._views[each.ranks].X.shape[1] <= matrix_columns]
         promising = [each for each in narrow if DISTANCES[each.distance].matrices and not self._is_far(each)]
-        matrices = [each._replace(form="full") for each in self.hopeful(promising)]
+        matrices = [each._replace(form="full") for each in (self.hopeful(promising) if promising else [])]
         self.add(matrices, self._first)
         return weights + matrices
 
@@ -171,7 +171,8 @@ class Trial:
 
     def hopeful(self, candidates: Sequence[Geometry]) -> list[Geometry]:
         """The candidates whose loss is less than HOPEFUL standard errors above the least one."""
-        return [each for each in candidates if self._above(each, self.best(candidates)) < HOPEFUL]
+        best = self.best(candidates)
+        return [each for each in candidates if self._above(each, best) < HOPEFUL]
 
     def _is_far(self, geometry: Geometry) -> bool:
         """Whether a geometry is so much worse than the best of those judged that what is made of it has no hope."""

@@ -280,7 +280,7 @@ class CellSelection:
         if search.usual:
             return search.beginning([Begin(self.grid.nearest(value), cost) for value, cost in search.usual])
         part = CellSelection(self.method, self.cell.thinned(step), self.grid)
-        found = part.search(search)
+        found = part.search(replace(search, part=True))
         bests, values = [pick.best for pick in found.chosen], self.grid.settings
         begins = [Begin(best.setting, best.cost, best.loss, value=values[best.setting][0]) for best in bests]
         if self.cell.target.score_of_values is not None:  # so few errors of classes say nothing of other settings

@@ -13,8 +13,11 @@ from localsvm.methods.grids import Grid, guide_step
 
 SEARCHES = ("full", "adaptive")
 FEW = 3  # settings, which are all scored
-USUAL = 3  # an adaptive search begins at one in so many of the settings and of the costs: mostly the optimum is near
-STRETCH = 3  # costs of a setting that are scored first
+STRIDE = 3  # of the first settings of an adaptive search
+FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
+PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
+SHORT_STRETCH, SHORT_PATIENCE = 3, 1  # the same where the search was told where to begin, and in a part
+USUAL = 3  # a part's search begins at one in so many of the settings and of the costs: mostly the optimum is near
 FLAT = 0.005  # share by which a part's losses beside its best one are larger: up to it, no neighbour is much better
 FARTHEST = (0.005, 0.04)  # the same share, below and above: beyond, no neighbour was the better one for all rows
 
@@ -61,20 +64,24 @@ class Best(NamedTuple):
 class Search:
     """A search over the settings of a grid, at each of which the cost grows.
 
-    `full` scores all points. `adaptive` scores a setting at one third of all, then the neighbours of the best one until
-    it has no unscored neighbour (all settings where they are few or not ordered); of each setting three costs from one
-    third on, then larger and smaller ones, until the next larger and the next smaller one are worse than the best.
+    `full` scores all points. `adaptive` scores every third setting, then the neighbours of the best one until it has no
+    unscored neighbour (all settings where they are few or not ordered). It looks at four costs of a setting, and leaves
+    it once two costs after its best one have been worse, and two after that of the smallest tie, as the largest costs
+    are the slowest. In a `part`, which only says where another search begins, it scores one setting at a third of all,
+    then neighbours; and of each setting three costs from one third on, then larger and smaller ones, until the next
+    larger and the next smaller one are worse than the best.
 
-    With `begin`, a search scores fewer points. It begins there. The neighbour below is scored only where the one above
-    is not better, as few rows, which say where to begin, want smaller gammas than all; and neither where these rows say
-    that it has no hope. A neighbour has the best cost so far and the one below scored first, and is left if both are
-    worse than the best point, and the next larger one would be, too, if the loss fell on half as much as between them.
-    What is scored depends on held-out values alone.
+    With `begin`, a search of a cell scores few points, in the same way from there. The neighbour below is scored only
+    where the one above is not better, as few rows, which say where to begin, want smaller gammas than all; and neither
+    where these rows say that it has no hope. A neighbour has the best cost so far and the one below scored first, and
+    is left if both are worse than the best point, and the next larger one would be, too, if the loss fell on half as
+    much as between them. What is scored depends on held-out values alone.
 
     Attributes
     ----------
     kind : one of SEARCHES.
     begin : where an optimum is expected; None where nobody knows.
+    part : whether the rows are part of a cell's.
     best : what a search with `begin` knows when a round begins; see `after`.
     parts : searches of several choices, one each; empty where all are as this one.
     usual : of each choice, where the searches of some other cells begin: there this one begins, without a part of its
@@ -83,6 +90,7 @@ class Search:
 
     kind: str = "full"
     begin: Begin | None = None
+    part: bool = False
     best: Best | None = None
     parts: tuple[Search, ...] = ()
     usual: tuple[Usual, ...] = ()
@@ -115,8 +123,10 @@ class Search:
         n = len(loss)
         if self.kind == "full" or not ordered or n <= FEW:
             return tuple(int(g) for g in np.flatnonzero(unscored))
+        if unscored.all() and self.begin is not None:
+            return (self.begin.setting,)
         if unscored.all():
-            return (n // USUAL if self.begin is None else self.begin.setting,)
+            return (n // USUAL,) if self.part else tuple(range(1, n, STRIDE))
         if best is None:
             best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
@@ -150,10 +160,12 @@ class Search:
         """One of so many rows is in the part that says where a search of a cell's grid begins; 0 where none does."""
         return guide_step(rows, grid.least_guide) if self.kind == "adaptive" else 0
 
-    def expected(self, grid: Grid) -> int:
-        """Expected number of the settings of a grid that will be scored: one and its neighbours, or all."""
+    def expected(self, grid: Grid, rows: int) -> int:
+        """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""
         n = len(grid.settings)
-        return n if self.kind == "full" or not grid.ordered else min(n, FEW)
+        if self.kind == "full" or not grid.ordered or n <= FEW:
+            return n
+        return (1 if self.guide_step(grid, rows) else len(range(1, n, STRIDE))) + 2
 
     def next_costs(self, loss: NDArray[np.float64], tie: NDArray[np.float64]) -> range:
         """The costs of a setting to be scored next; none at the end.
@@ -174,8 +186,10 @@ class Search:
         if self.best is not None and not len(scored):
             return range(max(0, self.best.cost - 1), self.best.cost + 1)  # the valley goes down with the width
         if not len(scored):
-            first = min(n // USUAL if self.begin is None else self.begin.cost, max(0, n - STRETCH))
-            return range(first, min(n, first + STRETCH))
+            if self.begin is None and not self.part:
+                return range(min(n, FIRST_STRETCH))
+            first = min(n // USUAL if self.begin is None else self.begin.cost, max(0, n - SHORT_STRETCH))
+            return range(first, min(n, first + SHORT_STRETCH))
         first, last, best = int(scored[0]), int(scored[-1]), int(np.nanargmin(loss))
         if self.best is not None and loss[best] > self.best.loss:
             falls = last > first and loss[last - 1] - loss[last] > 2.0 * (loss[last] - self.best.loss)
@@ -183,8 +197,9 @@ class Search:
         smaller = range(first - 1, first) if first == best and first > 0 else range(0)
         if self.best is not None and smaller:  # where it is better, nothing larger is, which takes longer
             return smaller
-        rising = last > best and bool((loss[best + 1 : last + 1] > loss[best]).all())
-        if last + 1 < n and not (rising and last > int(np.nanargmin(tie))):
+        patience = SHORT_PATIENCE if self.part or self.begin is not None else PATIENCE
+        rising = last - best >= patience and bool((loss[best + 1 : last + 1] > loss[best]).all())
+        if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
             return range(last + 1, last + 2)
         return smaller
 

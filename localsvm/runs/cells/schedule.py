@@ -300,7 +300,7 @@ class _Scheduled:
         if trainer.whole and not cells.number:
             before = sum(len(done.cells) for done in self._finished.values())
             observer.cells(trainer.coarse_cells * len(cells.sizes), before)
-        work.begin(cells.number, cells.sizes, search.expected(grid) * trainer.target.choices)
+        work.begin(cells.number, cells.sizes, search.expected(grid, int(cells.sizes.max())) * trainer.target.choices)
         for cell in known.cells:
             work.record(cells.number, str(cell))
         for cell, trials in known.scores.items():
