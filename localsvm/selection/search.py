@@ -95,6 +95,11 @@ class Search:
     parts: tuple[Search, ...] = ()
     usual: tuple[Usual, ...] = ()
 
+    @property
+    def _short(self) -> bool:
+        """Whether few points are scored: in a part, or from where a search was told to begin."""
+        return self.part or self.begin is not None
+
     def beginning(self, begins: Sequence[Begin]) -> Search:
         """The search of each choice that begins there."""
         parts = tuple(replace(self, begin=begin, usual=()) for begin in begins)
@@ -113,7 +118,7 @@ class Search:
         ----------
         loss : (settings, costs) float64, nan where unscored.
         ordered : settings that follow each other are neighbours (see Grid).
-        best : the best setting, whose neighbours are scored; None for that of the smallest loss.
+        best : the best setting, whose neighbours a short search scores; None for that of the smallest loss.
 
         Returns
         -------
@@ -127,7 +132,7 @@ class Search:
             return (self.begin.setting,)
         if unscored.all():
             return (n // USUAL,) if self.part else tuple(range(1, n, STRIDE))
-        if best is None:
+        if best is None or not self._short:
             best = int(np.argmin(np.nanmin(np.where(unscored[:, None], np.inf, loss), axis=1)))
         found = tuple(g for g in (best - 1, best + 1) if 0 <= g < n and unscored[g])
         if self.begin is not None:
@@ -186,7 +191,7 @@ class Search:
         if self.best is not None and not len(scored):
             return range(max(0, self.best.cost - 1), self.best.cost + 1)  # the valley goes down with the width
         if not len(scored):
-            if self.begin is None and not self.part:
+            if not self._short:
                 return range(min(n, FIRST_STRETCH))
             first = min(n // USUAL if self.begin is None else self.begin.cost, max(0, n - SHORT_STRETCH))
             return range(first, min(n, first + SHORT_STRETCH))
@@ -197,7 +202,7 @@ class Search:
         smaller = range(first - 1, first) if first == best and first > 0 else range(0)
         if self.best is not None and smaller:  # where it is better, nothing larger is, which takes longer
             return smaller
-        patience = SHORT_PATIENCE if self.part or self.begin is not None else PATIENCE
+        patience = SHORT_PATIENCE if self._short else PATIENCE
         rising = last - best >= patience and bool((loss[best + 1 : last + 1] > loss[best]).all())
         if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
             return range(last + 1, last + 2)
