@@ -11,7 +11,7 @@ from localsvm.data.blocks.dealing import Mates, first_rows
 from localsvm.errors import OptionError
 from localsvm.methods.grids import Grid, check_values, default_lambdas, default_widths, parse_values
 from localsvm.selection.folds import fold_order, stratified
-from localsvm.selection.search import FEW, Begin, Search, beside
+from localsvm.selection.search import STRIDE, Begin, Search, beside
 
 
 @given(
@@ -254,6 +254,14 @@ def test_a_search_that_begins_at_the_optimum_looks_at_its_neighbours_alone() -> 
     assert np.argwhere(~np.isnan(known)).tolist() == places
 
 
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_a_told_search_finds_the_bottom_of_a_bowl_by_fewer_points_than_that_of_a_part(g: int, c: int) -> None:
+    """Both begin at the same point."""
+    told, part = (searched(bowl(g, c), begin, of_part)[0] for begin, of_part in ((Begin(3, 3), False), (None, True)))
+    assert np.nanmin(told) == np.nanmin(part) == bowl(g, c).min()
+    assert np.isfinite(told).sum() <= np.isfinite(part).sum()
+
+
 def test_a_search_of_a_part_begins_at_a_third_of_both_axes() -> None:
     known, rounds = searched(bowl(3, 4), part=True)
     assert rounds == [(3,), (2, 4)]
@@ -321,7 +329,7 @@ def test_a_told_search_knows_what_it_knew_when_it_came_to_a_setting(seed: int, g
                 known[i, costs] = loss[i, costs]
     assert met[begin.setting].best is None
     later = [then for i, then in met.items() if i != begin.setting]
-    assert all((then.best is None) == (settings <= FEW) for then in later)  # so few are scored in one round
+    assert all((then.best is None) == (settings <= STRIDE) for then in later)  # so few are scored in one round
     for i, then in met.items():
         assert Search("adaptive", begin).before(known, i) == then
 

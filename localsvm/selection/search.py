@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from localsvm.methods.grids import Grid, guide_step
 
 SEARCHES = ("full", "adaptive")
-FEW = 3  # settings, which are all scored
-STRIDE = 3  # of the first settings of an adaptive search
+STRIDE = 3  # of the first settings of an adaptive search; so few are all scored
 FIRST_STRETCH = 4  # costs, before an adaptive search may leave a setting
 PATIENCE = 2  # costs beyond the best one of a setting, all of them worse, after which it is left
 SHORT_STRETCH, SHORT_PATIENCE = 3, 1  # the same where the search was told where to begin, and in a part
@@ -126,7 +125,7 @@ class Search:
         """
         unscored: NDArray[np.bool_] = np.asarray(np.isnan(loss).all(axis=1))
         n = len(loss)
-        if self.kind == "full" or not ordered or n <= FEW:
+        if self.kind == "full" or not ordered or n <= STRIDE:
             return tuple(int(g) for g in np.flatnonzero(unscored))
         if unscored.all() and self.begin is not None:
             return (self.begin.setting,)
@@ -152,7 +151,7 @@ class Search:
         With `begin`, a search goes up from there; it goes down only if the next setting is not better. So what is
         scored says the order, also where ties decided which setting was the best.
         """
-        if self.begin is None or len(loss) <= FEW:
+        if self.begin is None or len(loss) <= STRIDE:
             return self
         scored = np.flatnonzero(~np.isnan(loss).all(axis=1))
         first, seen = self.begin.setting, np.full(loss.shape, np.nan)
@@ -168,7 +167,7 @@ class Search:
     def expected(self, grid: Grid, rows: int) -> int:
         """Expected number of the settings of a grid that will be scored, in a cell of so many rows."""
         n = len(grid.settings)
-        if self.kind == "full" or not grid.ordered or n <= FEW:
+        if self.kind == "full" or not grid.ordered or n <= STRIDE:
             return n
         return (1 if self.guide_step(grid, rows) else len(range(1, n, STRIDE))) + 2
 
