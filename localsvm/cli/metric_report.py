@@ -38,7 +38,7 @@ def _choice_text(learned: Mapping[str, Any]) -> str:
         return f"{chosen} (nothing else was clearly better{' by itself' if 'members' in learned else ''})"
     if "score" in learned:
         before, after = (f"{value:.4g}" for value in learned["error"])
-        score = {"rmse": "RMSE", "pinball": "mean pinball loss"}[learned["score"]]
+        score = {"rmse": "RMSE", "root-rmse": "RMSE of square roots", "pinball": "mean pinball loss"}[learned["score"]]
         return f"{chosen} ({score} on fresh rows {before} -> {after})"
     before, after = (f"{100 * value:.3g}" for value in learned["error"])
     return f"{chosen} (error on fresh rows {before} -> {after} %)"

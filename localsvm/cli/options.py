@@ -47,6 +47,7 @@ SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
 VIEWS = ("none", "ranks", "auto")
+ROOTS = ("none", "auto")
 EFFORTS = ("low", "normal", "high")
 METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
@@ -164,6 +165,15 @@ views = option(
     help="What columns of dense rows have beside them. none: nothing; ranks: each column of more than 9 values the "
     "normal scores of its values, which say where they stand among those of the training data; auto: ranks, if "
     "--metric auto chooses them, and up to 256 columns.",
+    group=Group.PARTITION,
+)
+roots = option(
+    "--roots",
+    type=Names(ROOTS),
+    show_default="auto",
+    help="Whether square roots of values are learned in their place, whose squares are the answers. none: never; "
+    "auto: with --loss least-squares, if --metric auto finds that they predict rows better that were held out from "
+    "the learning, and no value is below 0.",
     group=Group.PARTITION,
 )
 metric_file = option(
@@ -376,7 +386,7 @@ def plot(what: str) -> Decorator:
     )
 
 
-partitioning = together(partition, cell_size, coarse_size, effort, scale, metric, views, metric_file)
+partitioning = together(partition, cell_size, coarse_size, effort, scale, metric, views, roots, metric_file)
 selection = together(folds, multiclass, score, class_weights)
 resources = together(jobs, memory)
 cluster = together(backend, master)

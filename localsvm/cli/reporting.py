@@ -138,9 +138,9 @@ def values_text(values: Mapping[str, float]) -> str:
     """Text on where values lie."""
     low, high, mean, deviation = (f"{values[name]:.5g}" for name in ("low", "high", "mean", "deviation"))
     text = f"values from {low} to {high} (mean {mean}, deviation {deviation}"
-    if "usual_mean" not in values:
-        return f"{text})"
-    return f"{text}; without far ones mean {values['usual_mean']:.5g}, deviation {values['usual_deviation']:.5g})"
+    if "usual_mean" in values:
+        text += f"; without far ones mean {values['usual_mean']:.5g}, deviation {values['usual_deviation']:.5g}"
+    return f"{text}), learned by their square roots" if "root_mean" in values else f"{text})"
 
 
 def features_text(features: int, width: int | None) -> str:

@@ -60,7 +60,7 @@ SMALLEST_CELL = 10  # as on the command line
 FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unless they are one of them
 # of TrainingConfig
 RUN = (
-    "partition", "cell_size", "coarse_size", "effort", "scale", "metric", "views", "folds", "grid", "select",
+    "partition", "cell_size", "coarse_size", "effort", "scale", "metric", "views", "roots", "folds", "grid", "select",
     "multiclass", "scoring", "false_alarm", "probability", "coverage", "repeats",
 )  # fmt: skip
 

@@ -124,6 +124,11 @@ COMMON: dict[str, Parameter] = {
         'What columns of dense rows have beside them: "none", "ranks", the normal scores of their values among those '
         'of training, or "auto", ranks if metric="auto" chooses them.',
     ),
+    "roots": Parameter(
+        "auto", "roots", "str",
+        'Whether square roots of values are learned in their place: "none", or "auto", with loss="least-squares" if '
+        'metric="auto" finds that they predict rows better that were held out, and no value is below 0.',
+    ),
     "metric_file": Parameter(
         None, "metric_file", "str or None",
         "A model or partition file whose metric is used as it is, after its scaling: leave metric and scale out then.",

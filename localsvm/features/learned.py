@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.features.joint import JOINT, Joint
@@ -18,7 +19,7 @@ UNTRIED = ("one class", "too many columns to try one", "too many classes to try 
 TESTED = ("loss", "error", "z", "bound")
 LEARNED = {"name": "str"}  # what the option `learned` says, ...
 CHOICE = {"best": "str", "why": "str"} | dict.fromkeys(TESTED, "tuple[float, ...]")  # ... and of a choice, ...
-VALUES = {"score": "str"}  # ... of values, what the error is
+VALUES = {"score": "str", "root": "tuple[float, ...]"}  # ... of values, what the error is; mean and deviation of roots
 MEMBERS = {"members": "tuple[str, ...]", "weights": "tuple[float, ...]"}  # ... of members with geometries of their own
 # what earlier versions wrote as well: the data that it was learned from, and which of their rows; it is passed over
 EARLIER = {"fingerprint", "rows", "taken", "key"}
@@ -87,6 +88,9 @@ def _check_record(record: dict[str, Any], asked: Any) -> str:
     if any(len(record[each]) != (0 if best == EUCLIDEAN else 2) for each in TESTED):
         raise Unsound("/@config: the option learned has not two values for each test")
     _check_members(record)
+    root = record.get("root", (0.0, 1.0))
+    if len(root) != 2 or not (np.isfinite(root).all() and root[1] > 0.0):
+        raise Unsound("/@config: the option learned has no mean and deviation of roots")
     if "why" in record and (best != EUCLIDEAN or record["why"] not in UNTRIED):
         raise Unsound("/@config: the option learned has no reason of ours")
     return chosen.form

@@ -30,9 +30,10 @@ from localsvm.targets.detection import NPL, Detection, check_bound, rows_for, to
 from localsvm.targets.loss_names import LEAST_SQUARES, QUANTILE, SQUARED_ERROR
 from localsvm.targets.losses import Loss
 from localsvm.targets.novelty import Novelty
-from localsvm.targets.regression import Regression
+from localsvm.targets.regression import MSE, R2, Regression
 
 EFFORTS = ("low", "normal", "high")
+ROOTS = ("none", "auto")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 USUAL_REPEATS = 2  # where as many good geometries are found
@@ -43,7 +44,7 @@ WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks", "roc", "false_a
 # a model without these options has their defaults
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
-    "views", "effort", "coverage", "roc", "false_alarm", "alarm_weights", "alarm",
+    "views", "roots", "effort", "coverage", "roc", "false_alarm", "alarm_weights", "alarm",
 }  # fmt: skip
 
 
@@ -62,6 +63,8 @@ class TrainingConfig:
     metric : of the scaled rows, "none" or one of those that `preparation.metric` learns; None for what the method does
         by default.
     views : what columns have beside them: "none", "ranks", or "auto", where a metric that is chosen may have ranks.
+    roots : whether square roots of values may be learned in their place: "auto", where `metric` is "auto" and chooses
+        them, or "none".
     folds : of cross-validation, at least 2.
     blocks : folds are stretches of consecutive rows, as of time; else rows are dealt out at random.
     grid : how a grid is searched, "adaptive" or "full".
@@ -117,6 +120,7 @@ class TrainingConfig:
     false_alarm: float | None = None
     alarm: float | None = None
     alarm_weights: tuple[float, ...] = ()
+    roots: str = "auto"
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -134,6 +138,7 @@ class TrainingConfig:
             (opt.scoring, self.scoring or self._scores[0], self._scores),
             (opt.scale, self.scale, MODES),
             (opt.views, self.views, VIEWS),
+            (opt.roots, self.roots, ROOTS),
             (opt.effort, self.effort, EFFORTS),
         ):
             if value not in known:
@@ -376,12 +381,23 @@ class TrainingConfig:
         left_out = {"force_classes", *(name for name in WHERE_TRUE if not getattr(self, name))}
         left_out |= {"metric"} if self.metric_name == EUCLIDEAN else set()
         left_out |= {"scoring"} if self.scoring in (None, self._usual_score) else set()
+        left_out |= {"roots"} if self.roots == "auto" else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
         left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.known_repeats}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
+
+    @property
+    def tries_roots(self) -> bool:
+        """Whether square roots of values may be learned in their place: for means, by kernels of distances."""
+        squares = [loss.name for loss in self.method.value_losses] == [LEAST_SQUARES] and self.scoring in (
+            None,
+            MSE,
+            R2,
+        )
+        return self.roots == "auto" and squares and self.method.shift_invariant
 
     def target(self, observed: Observed) -> Target:
         """What the labels mean."""

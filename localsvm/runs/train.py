@@ -87,6 +87,7 @@ def train(
         _tell_beforehand(prepared, resources.observer)
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
+            prepared = _lengthened(prepared, trained)
             learned = _learned(prepared, trained, journal, clock, resources.observer)
             prepared, mean = _averaged(prepared, trained, journal)
             with clock("write"):
@@ -226,6 +227,16 @@ def _thresholds(prepared: PreparedRun, trained: Trained, journal: Journal, obser
         what = f"more new rows than {opt.nu(nu)} may be called novel in {many}"
         observer.note(f"{what}, by too few rows or a large {opt.gamma}; give more rows, or a larger {opt.nu}")
     return state_of(thresholds)
+
+
+def _lengthened(prepared: PreparedRun, trained: Trained) -> PreparedRun:
+    """The run, with what squares of learned roots fall short of values in the mean, by held-out rows."""
+    values, known = prepared.observed.values, [report for report in trained.reports if report.weight]
+    mass = sum(report.weight[0] for report in known)
+    if values is None or not values.of_roots or not mass:
+        return prepared
+    short = sum(report.short for report in known) / mass
+    return replace(prepared, observed=replace(prepared.observed, values=replace(values, root_short=short)))
 
 
 def _averaged(prepared: PreparedRun, trained: Trained, journal: Journal) -> tuple[PreparedRun, Averaged | None]:

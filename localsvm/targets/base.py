@@ -23,6 +23,9 @@ class ValueRange:
     usual_mean, usual_deviation : both without what a few values far from all others add, where losses of values do not
         count that and it is much; None elsewhere. See `losses.usual_moments`.
     lowest, highest : between which the ends of intervals lie; None for low and high, or without intervals.
+    root_mean, root_deviation : of square roots, which problems learn in place of the values; None where these are
+        learned. See `targets.roots`.
+    root_short : what squares of learned roots fall short of values, in the mean; 0 where that is not known yet.
     """
 
     mean: float
@@ -33,6 +36,14 @@ class ValueRange:
     usual_deviation: float | None = None
     lowest: float | None = None
     highest: float | None = None
+    root_mean: float | None = None
+    root_deviation: float | None = None
+    root_short: float | None = None
+
+    @property
+    def of_roots(self) -> bool:
+        """Whether problems learn square roots."""
+        return self.root_mean is not None
 
     @property
     def centre(self) -> float:
@@ -48,6 +59,18 @@ class ValueRange:
     def ends(self) -> tuple[float, float]:
         """Numbers between which the ends of intervals lie."""
         return self.low if self.lowest is None else self.lowest, self.high if self.highest is None else self.highest
+
+    def encoded(self, y: Values) -> Values:
+        """What problems learn: values y, or their square roots, standardised; of any shape."""
+        if self.root_mean is None or self.root_deviation is None:
+            return np.asarray((y - self.centre) / self.unit)
+        return np.asarray((np.sqrt(np.maximum(y, 0.0)) - self.root_mean) / self.root_deviation)
+
+    def decoded(self, values: Values) -> Values:
+        """Values of what problems give, which `encoded` is the inverse of."""
+        if self.root_mean is None or self.root_deviation is None:
+            return np.asarray(values * self.unit + self.centre)
+        return np.square(np.maximum(values * self.root_deviation + self.root_mean, 0.0))
 
     def as_dict(self) -> dict[str, float]:
         """The range as JSON has it, without what is None."""
@@ -177,6 +200,13 @@ class Target(ABC):
         wrong : (points, parts) float64, the weight of the rows of each part of the score that are decided wrongly.
         tie : (points, choices) float64, what selection compares points of equal loss by. Smaller is better.
         """
+
+    def short(self, values: Values, y: Values, weight: Values) -> float:
+        """By how much answers fall short of what they should be, summed with weights, where one constant mends that.
+
+        values : (problems, n) decision values of the rows.
+        """
+        return 0.0
 
     @abstractmethod
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:

@@ -24,10 +24,11 @@ STRATA = 20  # parts of about equally many rows, by their values, whose rows are
 class Regression(Target):
     """The problems of some losses, one for each.
 
-    Problems learn (y - centre) / unit of the values y. Their answers are clipped to the range of the training
-    values, which never raises a loss of ours (Steinwart, Hush and Scovel, JMLR 2011). Several answers are sorted, so
-    that quantiles do not cross, which never raises the sum of their losses. The ends of an interval may lie beyond the
-    range (ValueRange.ends).
+    Problems learn (y - centre) / unit of the values y, or the same of their square roots (see `ValueRange`). Squares of
+    learned roots are answers, with what they fall short of the values in the mean. Answers are clipped to the range of
+    the training values, which never raises a loss of ours (Steinwart, Hush and Scovel, JMLR 2011). Several answers are
+    sorted, so that quantiles do not cross, which never raises the sum of their losses. The ends of an interval may lie
+    beyond the range (ValueRange.ends).
 
     Attributes
     ----------
@@ -79,8 +80,7 @@ class Regression(Target):
 
     def encode(self, y: Values) -> Values:
         """Standardised values (n, problems), the same for each problem."""
-        standard = (y - self.training.centre) / self.unit
-        return np.repeat(standard[:, None], self.n_problems, axis=1)
+        return np.repeat(self.training.encoded(y)[:, None], self.n_problems, axis=1)
 
     def guessing(self, observed: Observed) -> float | None:
         """The variance, where squares are scored."""
@@ -99,6 +99,10 @@ class Regression(Target):
             for point, answers in zip(out, self._decoded(values[:, p], p), strict=True):
                 point[p] = (loss if p >= self.answers else partial(self._scored, loss))(y - answers) @ weight
         return out, np.zeros(out.shape)
+
+    def short(self, values: Values, y: Values, weight: Values) -> float:
+        """The weighted sum of what is left of values by squares of learned roots; 0 where values are learned."""
+        return float((y - self._decoded(values[0], 0)) @ weight) if self.training.of_roots else 0.0
 
     def by_class(self, values: Values, y: Values, weight: Values) -> tuple[Values, Values]:
         """Nothing, as there are no classes."""
@@ -181,10 +185,11 @@ class Regression(Target):
 
     def _decoded(self, values: Values, problem: Problem) -> Values:
         low, high = self._range(problem)
-        return np.clip(values * self.unit + self.training.centre, low, high)
+        short = np.where(np.arange(self.n_problems) < self.answers, self.training.root_short or 0.0, 0.0)
+        return np.clip(self.training.decoded(values) + short[problem], low, high)
 
     def _clipped(self, values: Values, problem: Problem) -> Values:
-        low, high = ((end - self.training.centre) / self.unit for end in self._range(problem))
+        low, high = (self.training.encoded(end) for end in self._range(problem))
         return np.clip(values, low, high)
 
     def _range(self, problem: Problem) -> tuple[Values, Values]:

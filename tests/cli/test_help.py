@@ -20,7 +20,7 @@ from localsvm.data.writers.libsvm import write
 from localsvm.features.ranks import VIEWS
 from localsvm.features.scaling import MODES
 from localsvm.partition import REGISTRY
-from localsvm.runs.config import TrainingConfig
+from localsvm.runs.config import ROOTS, TrainingConfig
 from localsvm.targets import classification, regression
 from localsvm.targets.detection import NPL
 
@@ -105,6 +105,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
     assert choices("partition") == tuple(REGISTRY) == options.PARTITIONS
     assert choices("scale") == MODES == options.SCALES
     assert choices("views") == VIEWS == options.VIEWS
+    assert choices("roots") == ROOTS == options.ROOTS
     assert choices("multiclass") == classification.SCHEMES
     assert choices("scoring") == tuple(dict.fromkeys((*classification.SCORES, NPL, *regression.SCORES)))
     defaults = TrainingConfig()
@@ -112,6 +113,7 @@ def test_choices_and_defaults_are_those_of_the_library() -> None:
         if isinstance(param, click.Option) and param.name in (
             "scale",
             "views",
+            "roots",
             "folds",
             "grid",
             "multiclass",

@@ -48,6 +48,7 @@ class CellReport:
     class_weight, class_wrong : the same of each class; empty where there are many, or nothing was cross-validated.
     ends : ends of the grid at which the chosen point lies, as messages name them.
     gains : of each choice, see `CellSelection.gains`.
+    short : see `Target.short`; of the rows that `weight` is of.
     """
 
     rows: float
@@ -61,6 +62,7 @@ class CellReport:
     class_wrong: tuple[float, ...] = ()
     ends: tuple[str, ...] = ()
     gains: tuple[float, ...] = ()
+    short: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,8 @@ class WorkUnit:
             wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
         mass = tuple(cell.target.mass(cell.y, weight).tolist())
         error: dict[str, Any] = {"weight": mass, "wrong": tuple(wrong.tolist())}
+        if kept.values is not None:
+            error["short"] = cell.target.short(kept.values, cell.y, weight)
         if kept.values is None or len(cell.target.counts(cell.y[:1])) > MOST_CLASSES:
             return error
         of, missed = cell.target.by_class(kept.values, cell.y, weight)

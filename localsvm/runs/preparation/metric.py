@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,13 @@ from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, che
 from localsvm.representations.metric_choice import Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
+from localsvm.representations.metric_roots import ROWS as ROOT_ROWS
+from localsvm.representations.metric_roots import roots_pay
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
-from localsvm.targets.base import Observed, Target
+from localsvm.targets.base import Observed, Target, ValueRange
 from localsvm.targets.classification import Classification, class_factors
 from localsvm.targets.loss_names import QUANTILE
 from localsvm.threads import Threads
@@ -111,6 +113,13 @@ class Measured:
             return self
         return replace(self, description={**(self.description or {}), "weights": weights.tolist()})
 
+    def answering(self, observed: Observed) -> Observed:
+        """What was found of the labels, and that the problems learn roots of values where these were chosen."""
+        mean, deviation = (self.description or {}).get("root", (None, None))
+        if observed.values is None or observed.values.low < 0.0:  # as other data than those of a metric file may be
+            return observed
+        return replace(observed, values=replace(observed.values, root_mean=mean, root_deviation=deviation))
+
     @property
     def members(self) -> Members | None:
         """The geometries of a model whose members have different ones; None where all have the same."""
@@ -156,8 +165,8 @@ def measure(
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
     (labelled, strata), in_order = _labelled(data, observed, config, count), _by_blocks(config, data)
-    mates = _choice_mates(data, config)
-    learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, n, None, observed, in_order)
+    mates, roots = _choice_mates(data, config), _Roots.of(data, observed, config, count)
+    learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, n, None, observed, in_order, roots)
     measured = learning.measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
 
@@ -184,9 +193,9 @@ def measure_drawn(
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
     (labelled, strata), in_order = _labelled(data, observed, config, len(drawn.y)), _by_blocks(config, data)
-    mates = _choice_mates(data, config)
+    mates, roots = _choice_mates(data, config), _Roots.of(data, observed, config, len(drawn.y))
     learning = _Learning(
-        labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order
+        labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order, roots
     )
     measured = learning.measured()
     if measured.metric is None:
@@ -248,6 +257,35 @@ def _untried(
 
 
 @dataclass(frozen=True)
+class _Roots:
+    """Rows that learn the square roots of their values.
+
+    Attributes
+    ----------
+    values : where the values lie, and their roots.
+    data, y : the rows, and (n,) their values.
+    """
+
+    values: ValueRange
+    data: MetricRows
+    y: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, data: Dataset, observed: Observed, config: TrainingConfig, learning: int) -> Self | None:
+        """The roots of values; None where some values have none, and where the options leave them out."""
+        known = observed.values
+        if known is None or known.low < 0.0 or not config.tries_roots:
+            return None
+        roots, share = np.sqrt(np.maximum(data.y, 0.0)), np.ones(len(data.y)) if data.weight is None else data.weight
+        mean = float(roots @ share / share.sum())
+        deviation = float(np.sqrt(np.square(roots - mean) @ share / share.sum()))
+        if not deviation > 0.0:
+            return None
+        values = replace(known, root_mean=mean, root_deviation=deviation)
+        return cls(values, _labelled(data, replace(observed, values=values), config, learning)[0], data.y)
+
+
+@dataclass(frozen=True)
 class _Learning:
     """Learning of a metric, or the choice of a geometry.
 
@@ -262,6 +300,7 @@ class _Learning:
     near : places of the rows that choose, where they are known.
     observed : of the labels.
     in_order : whether folds are stretches of the rows.
+    roots : the rows with the square roots of their values, if these may be learned.
     """
 
     data: MetricRows
@@ -276,6 +315,7 @@ class _Learning:
     near: NDArray[np.int64] | None = None
     observed: Observed | None = None
     in_order: bool = False
+    roots: _Roots | None = None
 
     def measured(self) -> Measured:
         """What the options ask for."""
@@ -299,29 +339,54 @@ class _Learning:
         return Measured(_metric(seen, values), self.ranks, {"name": asked})
 
     def _chosen(self) -> Measured:
-        """The geometry that is chosen, or those of members."""
-        data, config, before = self.data, self.config, self.data.X.shape[1]
+        """The geometry that is chosen, or those of members, for values or their square roots."""
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
-        mates = self.mates(some, self.threads)
+        mates, strata = self.mates(some, self.threads), self.strata[some]
+        folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
+        if self.roots is None or not self._roots_pay(self.roots, some, folds):
+            return self._choice(some, folds, mates)
+        values = self.roots.values
+        chosen = replace(self, data=self.roots.data, observed=Observed(self.all_rows, values=values))
+        measured = chosen._choice(some, folds, mates)
+        root = values.root_mean, values.root_deviation
+        return replace(measured, description={**(measured.description or {}), "root": root})
+
+    def _roots_pay(self, roots: _Roots, some: NDArray[np.int64], folds: NDArray[np.int64]) -> bool:
+        """Whether square roots are better to learn than values, by rows that choose."""
+        count = min(len(some), ROOT_ROWS)
+        few = np.arange(count) * len(some) // count
+        ranks = None if self.config.views == "none" else self.ranks
+        both = _viewed(self.data, some[few], ranks), _viewed(roots.data, some[few], ranks)
+        known = replace(roots.values, root_mean=None, root_deviation=None)
+        decoded = known.decoded, roots.values.decoded
+        return roots_pay(both, decoded, roots.y[some[few]], folds[few], self.config.seed, self.threads.check)
+
+    def _choice(self, some: NDArray[np.int64], folds: NDArray[np.int64], mates: Mates | None) -> Measured:
+        data, config, before = self.data, self.config, self.data.X.shape[1]
         few = mates is not None and mates.whole
         shape, outputs = (self.all_rows, before), data.Y.shape[1]
         options = _options(config, is_dense(data.X), shape, self.ranks is not None, outputs, data.values, few)
         views = {ranked: _viewed(data, some, self.ranks if ranked else None) for ranked in options.views}
-        strata = self.strata[some]
-        folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
         choice, begun = choose(views, folds, options, CHOICE_PLAN, config.seed, self.threads, mates)
         geometries = [Geometry.named(label) for label in choice.members or (choice.name,)]
         metrics = [self._learned(each, begun=begun[each.label]) if each.form else None for each in geometries]
         ranks = self.ranks if any(each.ranks for each in geometries) else None
         description = {name: value for name, value in asdict(choice).items() if name != "members" or len(value) > 1}
-        if self.observed is not None and self.observed.values is not None:
-            unit, pinball = self.observed.values.unit, bool(self.data.levels)
-            error = tuple(unit * (mean if pinball else mean**0.5) for mean in choice.error)
-            description |= {"error": error, "score": "pinball" if pinball else "rmse"}
+        description |= self._error(choice.error)
         if len(metrics) == 1:
             return Measured(metrics[0], ranks, description)
         features = before if ranks is None else ranks.columns(before)
         return Measured(Joint(tuple(widened(each, before, features) for each in metrics)), ranks, description)
+
+    def _error(self, error: tuple[float, ...]) -> dict[str, Any]:
+        """Entries of a description about errors of values, in their units or those of their roots."""
+        values = None if self.observed is None else self.observed.values
+        if values is None:
+            return {}
+        if self.data.levels:
+            return {"error": tuple(values.unit * mean for mean in error), "score": "pinball"}
+        unit, score = (values.root_deviation, "root-rmse") if values.root_deviation else (values.unit, "rmse")
+        return {"error": tuple(unit * mean**0.5 for mean in error), "score": score}
 
     def _seen(self, geometry: Geometry) -> tuple[MetricRows, NDArray[np.int64]]:
         """Rows as a geometry views them, and the places among them of those that may be looked at."""

@@ -189,7 +189,7 @@ class _Preparing:
             asked=self._asked,
             head=head,
             config=replace(config, metric=measured.asked),
-            observed=found.observed,
+            observed=measured.answering(found.observed) if config.tries_roots else found.observed,
             chain=chain,
             measured=measured,
             cells=cells,

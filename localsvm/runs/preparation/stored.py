@@ -40,8 +40,9 @@ from localsvm.targets.probabilities import Calibration
 ABOUT = {"features": "int", "dense": "bool", "weighted": "bool", "width": "int", "classes": "dict", "learned": "dict"}
 ABOUT |= {"table": "dict", "values": "dict"}
 OPTIONAL = {"weighted", "width", "classes", "learned", "table", "values"}
-USUAL, ENDS = {"usual_mean", "usual_deviation"}, {"lowest", "highest"}
-VALUES = dict.fromkeys(("mean", "deviation", "low", "high", *USUAL, *ENDS), "float")
+USUAL, ENDS, ROOTS = {"usual_mean", "usual_deviation"}, {"lowest", "highest"}, {"root_mean", "root_deviation"}
+SHORT = {"root_short"}
+VALUES = dict.fromkeys(("mean", "deviation", "low", "high", *USUAL, *ENDS, *ROOTS, *SHORT), "float")
 KEPT_ABOUT = {"fingerprint": "str", "learned": "dict"}
 # what a partition file's config says
 KEPT = {"partition": "str", "cell_size": "int", "scale": "str", "metric": "str", "seed": "Seed", "zero_based": "bool"}
@@ -96,9 +97,13 @@ def observed_of(model: Model) -> Observed:
     """What training had found of the labels, as far as prediction needs it; Unsound for no sound range of values."""
     if "values" not in model.config:
         return Observed.of_classes(model.labels, [0] * len(model.labels))
-    check_options("/@config values", stored := model.config["values"], VALUES, USUAL | ENDS)
+    check_options("/@config values", stored := model.config["values"], VALUES, USUAL | ENDS | ROOTS | SHORT)
     known = ValueRange(**{name: float(value) for name, value in stored.items()})
-    sound = np.isfinite(list(known.as_dict().values())).all() and len(USUAL & stored.keys()) != 1
+    sound = np.isfinite(list(known.as_dict().values())).all() and not {
+        len(USUAL & stored.keys()),
+        len(ROOTS & stored.keys()),
+    } & {1}
+    sound = sound and (not known.of_roots or (known.low >= 0.0 and (known.root_deviation or 0.0) > 0.0))
     lowest, highest = known.ends
     if not (sound and 0 < known.unit <= known.deviation and lowest <= known.low < known.high <= highest):
         raise Unsound("/@config: the option values is no range")
