@@ -19,6 +19,7 @@ from localsvm import LocalSVR
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import LocalSVMError, ModelError
 from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation import metric
 from localsvm.store.model import load_model
 from localsvm.targets.base import ValueRange
 from localsvm.targets.losses import Loss
@@ -125,8 +126,10 @@ def test_roots_predict_means_and_make_smaller_errors() -> None:
     assert errors[1] < 0.9 * errors[0]
 
 
-@pytest.mark.parametrize("change", ["equal noise", "below 0", "zeros"])
-def test_other_values_are_learned_as_they_are(change: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["equal noise", "below 0", "zeros", "many rows"])
+def test_other_values_are_learned_as_they_are(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if change == "many rows":
+        monkeypatch.setattr(metric, "ROOT_ROWS", 699)
     X, y = equal(700) if change == "equal noise" else growing(700)
     if change == "below 0":
         y[0] = -1e-3
@@ -176,9 +179,9 @@ def test_cells_of_a_partition_file_learn_roots(tmp_path: Path) -> None:
 
 def test_the_metric_of_roots_serves_values_below_0(tmp_path: Path) -> None:
     X, y = growing(600)
-    metric = trained(tmp_path, X, y, "--repeats", "1")
-    assert "root_mean" in values_of(trained(tmp_path, X, y, "--metric-file", str(metric), name="same.h5"))
-    assert "root_mean" not in values_of(trained(tmp_path, X, y - 1.0, "--metric-file", str(metric), name="below.h5"))
+    of_roots = str(trained(tmp_path, X, y, "--repeats", "1"))
+    assert "root_mean" in values_of(trained(tmp_path, X, y, "--metric-file", of_roots, name="same.h5"))
+    assert "root_mean" not in values_of(trained(tmp_path, X, y - 1.0, "--metric-file", of_roots, name="below.h5"))
 
 
 @pytest.mark.whole

@@ -172,8 +172,8 @@ roots = option(
     type=Names(ROOTS),
     show_default="auto",
     help="Whether square roots of values are learned in their place, whose squares are the answers. none: never; "
-    "auto: with --loss least-squares, if --metric auto finds that they predict rows better that were held out from "
-    "the learning, and no value is below 0.",
+    "auto: with --loss least-squares, if --metric auto finds that they predict held-out rows better, of at most "
+    "10,000 rows, and no value is below 0.",
     group=Group.PARTITION,
 )
 metric_file = option(

@@ -18,7 +18,6 @@ from localsvm.representations.metric_losses import LARGEST_RESIDUAL
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import paired
 
-ROWS = 6000  # that say it, at most
 ZEROS = 0.05  # share of values that are 0, at most: roots of small noise are large
 GAIN = 0.03  # by which the share of the variance that is left has to be smaller: roots of like values are like them
 NEAR = 1.0  # standard errors, by which the squares may be worse on these rows

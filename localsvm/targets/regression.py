@@ -71,7 +71,7 @@ class Regression(Target):
 
     @property
     def unit(self) -> float:
-        """Unit of the problems' values."""
+        """Unit of values, in which an epsilon counts."""
         return self.training.unit
 
     def largest_part(self, class_rows: Sequence[int]) -> int:

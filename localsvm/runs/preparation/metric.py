@@ -29,7 +29,6 @@ from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, che
 from localsvm.representations.metric_choice import Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
-from localsvm.representations.metric_roots import ROWS as ROOT_ROWS
 from localsvm.representations.metric_roots import roots_pay
 from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED
@@ -42,6 +41,7 @@ from localsvm.threads import Threads
 
 TESTED = 8  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
+ROOT_ROWS = 10_000  # rows, up to which roots of values may be learned: the noise of more is averaged out as it is
 MATRIX_COLUMNS = 256  # of a view, up to which auto tries matrices
 MEMBER_ROWS = 100_000  # with more rows, auto takes one geometry for values, as a second one doubles the time
 MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
@@ -193,9 +193,9 @@ def measure_drawn(
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
     (labelled, strata), in_order = _labelled(data, observed, config, len(drawn.y)), _by_blocks(config, data)
-    mates, roots = _choice_mates(data, config), _Roots.of(data, observed, config, len(drawn.y))
+    mates = _choice_mates(data, config)
     learning = _Learning(
-        labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order, roots
+        labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order
     )
     measured = learning.measured()
     if measured.metric is None:
@@ -272,9 +272,9 @@ class _Roots:
 
     @classmethod
     def of(cls, data: Dataset, observed: Observed, config: TrainingConfig, learning: int) -> Self | None:
-        """The roots of values; None where some values have none, and where the options leave them out."""
+        """The roots of values; None where some values have none, rows are many, or the options leave them out."""
         known = observed.values
-        if known is None or known.low < 0.0 or not config.tries_roots:
+        if known is None or known.low < 0.0 or len(data.y) > ROOT_ROWS or not config.tries_roots:
             return None
         roots, share = np.sqrt(np.maximum(data.y, 0.0)), np.ones(len(data.y)) if data.weight is None else data.weight
         mean = float(roots @ share / share.sum())
@@ -353,13 +353,11 @@ class _Learning:
 
     def _roots_pay(self, roots: _Roots, some: NDArray[np.int64], folds: NDArray[np.int64]) -> bool:
         """Whether square roots are better to learn than values, by rows that choose."""
-        count = min(len(some), ROOT_ROWS)
-        few = np.arange(count) * len(some) // count
         ranks = None if self.config.views == "none" else self.ranks
-        both = _viewed(self.data, some[few], ranks), _viewed(roots.data, some[few], ranks)
+        both = _viewed(self.data, some, ranks), _viewed(roots.data, some, ranks)
         known = replace(roots.values, root_mean=None, root_deviation=None)
         decoded = known.decoded, roots.values.decoded
-        return roots_pay(both, decoded, roots.y[some[few]], folds[few], self.config.seed, self.threads.check)
+        return roots_pay(both, decoded, roots.y[some], folds, self.config.seed, self.threads.check)
 
     def _choice(self, some: NDArray[np.int64], folds: NDArray[np.int64], mates: Mates | None) -> Measured:
         data, config, before = self.data, self.config, self.data.X.shape[1]
