@@ -19,7 +19,7 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import paired
 
 ZEROS = 0.05  # share of values that are 0, at most: roots of small noise are large
-GAIN = 0.03  # by which the share of the variance that is left has to be smaller: roots of like values are like them
+GROWS = 0.25  # rank correlation of what is predicted and the size of what is left, at least
 NEAR = 1.0  # standard errors, by which the squares may be worse on these rows
 
 Decoded = Callable[[Floats], Floats]
@@ -31,9 +31,9 @@ def roots_pay(
 ) -> bool:  # fmt: skip
     """Whether square roots are better to learn than the values y (m,), of which few are 0.
 
-    Kernel ridge regression in cells has to leave a clearly smaller share of the variance of roots than of values. The
-    squares of what it predicts, raised by what they fall short in the mean, must not be further from the values by a
-    standard error than what it predicts of these; a residual counts as LARGEST_RESIDUAL deviations at most.
+    Kernel ridge regression in cells predicts values and roots. The size of what is left of values has to grow with
+    what is predicted. And the squares of predicted roots, raised by what they fall short in the mean, must not be
+    further from the values by a standard error; a residual counts as LARGEST_RESIDUAL deviations at most.
 
     Parameters
     ----------
@@ -43,22 +43,23 @@ def roots_pay(
     """
     if np.mean(y == 0.0) > ZEROS:
         return False
-    far = LARGEST_RESIDUAL * float(np.std(y))
-    (share, left, plain), (_, short, roots) = (
-        _held_out(data, values_of, y, folds, seed, check) for data, values_of in zip(rows, decoded, strict=True)
-    )
-    away = [np.square(np.minimum(np.abs(each), far)) for each in (short - short @ share, left)]
-    return bool(roots @ share < (1.0 - GAIN) * (plain @ share) and paired((away[0] - away[1])[None], share)[0] < NEAR)
+    left, short = (y - of(_held_out(data, folds, seed, check)) for data, of in zip(rows, decoded, strict=True))
+    grows = np.corrcoef(_ranks(y - left), _ranks(np.abs(left)))[0, 1]
+    share, far = rows[0].weight / rows[0].weight.sum(), LARGEST_RESIDUAL * float(np.std(y))
+    away, away_squares = (np.square(np.minimum(np.abs(each), far)) for each in (left, short - short @ share))
+    return bool(grows >= GROWS and paired((away_squares - away)[None], share)[0] < NEAR)
 
 
-def _held_out(
-    data: MetricRows, values_of: Decoded, y: Floats, folds: NDArray[np.int64], seed: int, check: Callable[[], None]
-) -> tuple[Floats, Floats, Floats]:
-    """Of all rows, (m,): shares of the weight, what is left of values, and squares of what is left of problems."""
-    every, step = np.arange(len(folds), dtype=np.int64), None
-    course = MetricLearner(data, every).beginning(LearningPlan.rng(seed, -1, 15))
-    values, squares = np.zeros(len(y)), np.zeros(len(y))
+def _held_out(data: MetricRows, folds: NDArray[np.int64], seed: int, check: Callable[[], None]) -> Floats:
+    """What is predicted (m,) of each row by the other folds."""
+    values, step = np.zeros(len(folds)), None
+    course = MetricLearner(data, np.arange(len(folds), dtype=np.int64)).beginning(LearningPlan.rng(seed, -1, 15))
     for fold in range(FOLDS):
         result, step = judged(data, folds, fold, course, data.distance.map_of(course.values), seed, check, step)
-        values[folds == fold], squares[folds == fold] = result.values[:, 0], result.losses[1]
-    return data.weight / data.weight.sum(), y - values_of(values), squares
+        values[folds == fold] = result.values[:, 0]
+    return values
+
+
+def _ranks(values: Floats) -> NDArray[np.int64]:
+    """The places (m,) of values in ascending order."""
+    return np.argsort(np.argsort(values, kind="stable"))
