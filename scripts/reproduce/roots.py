@@ -1,6 +1,6 @@
 """Errors with and without square roots of values: few rows of a training file are learned, and others predicted.
 
-    python scripts/reproduce/roots.py TABLES [--rows 2000] [--draws 3] [--sets abalone,bike-hour]
+    python scripts/reproduce/roots.py TABLES [--rows 2000] [--draws 5] [--sets abalone,bike-hour]
 
 TABLES has NAME.train.csv.xz and columns.json. A line a set goes to stdout: the RMSE with `--roots auto` over that with
 `--roots none`, of each draw.
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-SETS = "abalone,bike-hour,california-housing,miami-housing,house_8L,used-cars-uk,diamonds,car-msrp,sulfur"
+SETS = "abalone,bike-hour,california-housing,miami-housing,house_8L,used-cars-uk,diamonds,car-msrp,hotel-rates"
 FRESH = 5000  # rows that are predicted, at most
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tables", type=Path)
     parser.add_argument("--rows", type=int, default=2000, help="training rows (default %(default)s)")
-    parser.add_argument("--draws", type=int, default=3, help="of the rows (default %(default)s)")
+    parser.add_argument("--draws", type=int, default=5, help="of the rows (default %(default)s)")
     parser.add_argument("--sets", default=SETS, help="default: %(default)s")
     given = parser.parse_args()
     columns = json.loads((given.tables / "columns.json").read_text())
