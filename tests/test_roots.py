@@ -139,6 +139,12 @@ def test_other_values_are_learned_as_they_are(change: str, tmp_path: Path, monke
     assert "root_mean" not in values_of(auto) and values_of(auto) == values_of(plain)
 
 
+@pytest.mark.parametrize("rows", [2, 3, 12])
+def test_a_few_rows_do_not_say_that_noise_grows(rows: int) -> None:
+    X, y = growing(rows, seed=4)
+    assert_array_equal(*(LocalSVR(roots=roots).fit(X, y).predict(X) for roots in ("none", "auto")))
+
+
 @pytest.mark.parametrize(
     "options", [["--roots", "none"], ["--metric", "none"], ["--score", "mae"], ["-m", "linear"], ["--loss", "absolute"]]
 )

@@ -19,7 +19,8 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import paired
 
 ZEROS = 0.05  # share of values that are 0, at most: roots of small noise are large
-GROWS = 0.25  # rank correlation of what is predicted and the size of what is left, at least
+GROWS = 0.25  # rank correlation of what is predicted and the size of what is left, at least; ...
+CLEAR = 2.0  # ... and in standard errors
 NEAR = 1.0  # standard errors, by which the squares may be worse on these rows
 
 Decoded = Callable[[Floats], Floats]
@@ -41,13 +42,13 @@ def roots_pay(
     decoded : values of what is predicted, of both.
     folds : (m,) of the rows.
     """
-    if np.mean(y == 0.0) > ZEROS:
+    if len(np.unique(folds)) < FOLDS or np.mean(y == 0.0) > ZEROS:
         return False
     left, short = (y - of(_held_out(data, folds, seed, check)) for data, of in zip(rows, decoded, strict=True))
     grows = np.corrcoef(_ranks(y - left), _ranks(np.abs(left)))[0, 1]
     share, far = rows[0].weight / rows[0].weight.sum(), LARGEST_RESIDUAL * float(np.std(y))
     away, away_squares = (np.square(np.minimum(np.abs(each), far)) for each in (left, short - short @ share))
-    return bool(grows >= GROWS and paired((away_squares - away)[None], share)[0] < NEAR)
+    return bool(grows >= max(GROWS, CLEAR / len(y) ** 0.5) and paired((away_squares - away)[None], share)[0] < NEAR)
 
 
 def _held_out(data: MetricRows, folds: NDArray[np.int64], seed: int, check: Callable[[], None]) -> Floats:
