@@ -1,4 +1,4 @@
-"""Whether values are learned by their square roots: what predicts held-out rows better says it.
+"""Whether values are learned by their square roots: where their noise grows with them, held-out rows say.
 
 Noise of prices, counts and the like grows with their size. Squares of residuals then count little but the largest
 values; square roots have about the same noise everywhere (Bartlett: The square root transformation in analysis of

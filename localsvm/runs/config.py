@@ -392,12 +392,9 @@ class TrainingConfig:
     @property
     def tries_roots(self) -> bool:
         """Whether square roots of values may be learned in their place: for means, by kernels of distances."""
-        squares = [loss.name for loss in self.method.value_losses] == [LEAST_SQUARES] and self.scoring in (
-            None,
-            MSE,
-            R2,
-        )
-        return self.roots == "auto" and squares and self.method.shift_invariant
+        means = [loss.name for loss in self.method.value_losses] == [LEAST_SQUARES]
+        scored = self.scoring in (None, MSE, R2)
+        return self.roots == "auto" and means and scored and self.method.shift_invariant
 
     def target(self, observed: Observed) -> Target:
         """What the labels mean."""

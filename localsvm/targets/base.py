@@ -24,7 +24,7 @@ class ValueRange:
         count that and it is much; None elsewhere. See `losses.usual_moments`.
     lowest, highest : between which the ends of intervals lie; None for low and high, or without intervals.
     root_mean, root_deviation : of square roots, which problems learn in place of the values; None where these are
-        learned. See `targets.roots`.
+        learned. See `representations.metric_roots`.
     root_short : what squares of learned roots fall short of values, in the mean; 0 where that is not known yet.
     """
 

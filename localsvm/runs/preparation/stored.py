@@ -99,10 +99,8 @@ def observed_of(model: Model) -> Observed:
         return Observed.of_classes(model.labels, [0] * len(model.labels))
     check_options("/@config values", stored := model.config["values"], VALUES, USUAL | ENDS | ROOTS | SHORT)
     known = ValueRange(**{name: float(value) for name, value in stored.items()})
-    sound = np.isfinite(list(known.as_dict().values())).all() and not {
-        len(USUAL & stored.keys()),
-        len(ROOTS & stored.keys()),
-    } & {1}
+    paired = all(len(pair & stored.keys()) != 1 for pair in (USUAL, ROOTS))
+    sound = paired and bool(np.isfinite(list(known.as_dict().values())).all())
     sound = sound and (not known.of_roots or (known.low >= 0.0 and (known.root_deviation or 0.0) > 0.0))
     lowest, highest = known.ends
     if not (sound and 0 < known.unit <= known.deviation and lowest <= known.low < known.high <= highest):
