@@ -140,7 +140,7 @@ def values_text(values: Mapping[str, float]) -> str:
     text = f"values from {low} to {high} (mean {mean}, deviation {deviation}"
     if "usual_mean" in values:
         text += f"; without far ones mean {values['usual_mean']:.5g}, deviation {values['usual_deviation']:.5g}"
-    return f"{text}), learned by their square roots" if "root_mean" in values else f"{text})"
+    return f"{text}), their roots learned" if "root_mean" in values else f"{text})"
 
 
 def features_text(features: int, width: int | None) -> str:
