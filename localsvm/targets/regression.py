@@ -185,8 +185,10 @@ class Regression(Target):
 
     def _decoded(self, values: Values, problem: Problem) -> Values:
         low, high = self._range(problem)
-        short = np.where(np.arange(self.n_problems) < self.answers, self.training.root_short or 0.0, 0.0)
-        return np.clip(self.training.decoded(values) + short[problem], low, high)
+        decoded = self.training.decoded(values)
+        if self.training.root_short is not None:
+            decoded = decoded + self.training.root_short * self._are_answers(problem)
+        return np.clip(decoded, low, high)
 
     def _clipped(self, values: Values, problem: Problem) -> Values:
         low, high = (self.training.encoded(end) for end in self._range(problem))
@@ -194,9 +196,12 @@ class Regression(Target):
 
     def _range(self, problem: Problem) -> tuple[Values, Values]:
         """Where values of some problems, or of one, may lie, in the units of training."""
-        ends, answers = self.training.ends, np.arange(self.n_problems) < self.answers
-        low, high = np.where(answers, self.training.low, ends[0]), np.where(answers, self.training.high, ends[1])
-        return low[problem], high[problem]
+        (lowest, highest), answers = self.training.ends, self._are_answers(problem)
+        return np.where(answers, self.training.low, lowest), np.where(answers, self.training.high, highest)
+
+    def _are_answers(self, problem: Problem) -> NDArray[np.bool_]:
+        """Whether some problems, or one, make answers, and not ends of intervals."""
+        return np.asarray((np.arange(self.n_problems) < self.answers)[problem])
 
 
 def regression_of(target: Target) -> Regression:

@@ -12,12 +12,17 @@ import argparse
 import csv
 import json
 import lzma
-import subprocess
+import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # scripts, whose folders share the harness
+from harness.commands import lsvm, pinned
+from reproduce.tables import told
 
 SETS = "abalone,bike-hour,california-housing,miami-housing,house_8L,used-cars-uk,diamonds,car-msrp,hotel-rates"
 FRESH = 5000  # rows that are predicted, at most
@@ -25,15 +30,10 @@ FRESH = 5000  # rows that are predicted, at most
 
 def rmse(folder: Path, described: dict[str, Any], roots: str) -> float:
     """The error of a model of the rows in a folder."""
-    model, out = folder / "model.h5", folder / "values.txt"
-    ignored = ["--ignore", ",".join(described["ignore"])] if described["ignore"] else []
-    train = ["lsvm-train", "-q", "-j", "1", "--force", "--loss", "least-squares", "--label", described["target"]]
-    subprocess.run([*train, *ignored, "--roots", roots, folder / "train.csv", model], check=True)
-    predict = ["lsvm-predict", "-q", "--force", "--format", "libsvm", folder / "test.csv", model, out]
-    subprocess.run(predict, check=True, stderr=subprocess.DEVNULL)
-    with (folder / "test.csv").open(newline="") as file:
-        truth = [float(row[described["target"]]) for row in csv.DictReader(file)]
-    return float(np.sqrt(np.mean(np.square(np.loadtxt(out) - truth))))
+    train, test, model, out = (str(folder / name) for name in ("train.csv", "test.csv", "model.h5", "values.txt"))
+    lsvm("train", ["-j", "1", "--loss", "least-squares", *told(described), "--roots", roots, train, model])
+    score, _ = lsvm("predict", ["-j", "1", test, model, out])
+    return float(score["mean_squared_error"][0] ** 0.5)
 
 
 def ratios(tables: Path, name: str, described: dict[str, Any], rows: int, draws: int) -> list[float]:
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5, help="of the rows (default %(default)s)")
     parser.add_argument("--sets", default=SETS, help="default: %(default)s")
     given = parser.parse_args()
+    os.environ.update(pinned(1))
     columns = json.loads((given.tables / "columns.json").read_text())
     for name in given.sets.split(","):
         found = ratios(given.tables, name, columns[name], given.rows, given.draws)

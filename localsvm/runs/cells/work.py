@@ -235,9 +235,10 @@ class WorkUnit:
             wrong = cell.target.wrong(kept.values[None], cell.y, cell.Y, weight)[0][0]
         mass = tuple(cell.target.mass(cell.y, weight).tolist())
         error: dict[str, Any] = {"weight": mass, "wrong": tuple(wrong.tolist())}
-        if kept.values is not None:
-            error["short"] = cell.target.short(kept.values, cell.y, weight)
-        if kept.values is None or len(cell.target.counts(cell.y[:1])) > MOST_CLASSES:
+        if kept.values is None:
+            return error
+        error["short"] = cell.target.short(kept.values, cell.y, weight)
+        if len(cell.target.counts(cell.y[:1])) > MOST_CLASSES:
             return error
         of, missed = cell.target.by_class(kept.values, cell.y, weight)
         return error | {"class_weight": tuple(of.tolist()), "class_wrong": tuple(missed.tolist())}
