@@ -61,10 +61,7 @@ struct lsvm_ops {
     void (*local_values)(const struct lsvm_rows *a, const struct lsvm_local_maps *maps, float *out, int64_t ldo);
     double (*holdout_row)(float *row, const float *by_kernel, float times, int64_t t, double *columns);
     int (*cholesky)(const float *k, float ridge, float *u, int64_t n, int64_t ld);
-    int (*smo_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
-    int (*smo_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
-    int (*smo_terms_f32)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
-    int (*smo_terms_f64)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+    lsvm_smo_loop smo_f32, smo_f64, smo_terms_f32, smo_terms_f64, smo_ridge_f32, smo_ridge_f64;
     void (*multiply_f32)(const struct lsvm_smo *problem, const double *c, double *out);
     void (*multiply_f64)(const struct lsvm_smo *problem, const double *c, double *out);
     void (*linear_values)(const struct lsvm_linear *p, int64_t first, int64_t last, const double *w, double *out);

@@ -176,18 +176,39 @@ static double loop_tolerance(const struct lsvm_smo *p, const struct lsvm_smo_sta
  * rows each. */
 static int64_t refresh_interval(const struct lsvm_smo *p) { return p->n < 2000 ? 20000 : 10 * p->n; }
 
+/* Whether the terms are a ridge: the same squares for both signs of b, and each b_i has one of them and no bound. */
+static int is_ridge(const struct lsvm_smo *p, const struct lsvm_smo_state *s)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        const int zero = s->lo[i] == 0 && s->hi[i] == 0, above = s->lo[i] == 0 && isinf(s->hi[i]),
+                  below = isinf(s->lo[i]) && s->hi[i] == 0;
+        if (p->terms->e[i] != 0 || p->terms->plus[i] != p->terms->minus[i] || !(zero || above || below))
+            return 0;
+    }
+    return 1;
+}
+
+/* The loop that fits a problem. */
+static lsvm_smo_loop loop_for(const struct lsvm_ops *ops, const struct lsvm_smo *p, const struct lsvm_smo_state *s)
+{
+    if (p->terms && is_ridge(p, s))
+        return p->is_double ? ops->smo_ridge_f64 : ops->smo_ridge_f32;
+    if (p->terms)
+        return p->is_double ? ops->smo_terms_f64 : ops->smo_terms_f32;
+    return p->is_double ? ops->smo_f64 : ops->smo_f32;
+}
+
 /* The loop from s->b and f = Kb, with the gradient refreshed at intervals, until `tolerance` or max_iterations. */
 static int run(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance,
                double *f)
 {
+    const lsvm_smo_loop loop = loop_for(ops, p, s);
     for (;;) {
         refresh(p, s, f);
         s->stop_at = s->iterations + refresh_interval(p);
         if (s->stop_at > p->max_iterations)
             s->stop_at = p->max_iterations;
-        const int code = p->terms       ? (p->is_double ? ops->smo_terms_f64 : ops->smo_terms_f32)(p, s, tolerance)
-                         : p->is_double ? ops->smo_f64(p, s, tolerance)
-                                        : ops->smo_f32(p, s, tolerance);
+        const int code = loop(p, s, tolerance);
         if (code || s->converged || s->iterations < s->stop_at || s->iterations >= p->max_iterations)
             return code;
         lsvm_smo_multiply(ops, p, s->b, f);
@@ -237,8 +258,8 @@ static void bounds(const struct lsvm_dual *dual, double y, double cost, double *
         *hi = y > 0 ? cost : 0;
         *lo = y < 0 ? -cost : 0;
     } else {
-        *hi = cost > 0 ? cost * dual->high : 0;
-        *lo = cost > 0 ? cost * dual->low : 0;
+        *hi = cost > 0 && !(dual->sided && y <= 0) ? cost * dual->high : 0;
+        *lo = cost > 0 && !(dual->sided && y >= 0) ? cost * dual->low : 0;
     }
 }
 
@@ -317,6 +338,20 @@ static void rescale(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct
                          : f[i] + (ratio - 1) * product[i];
 }
 
+/* b and f = Kb take the multiple of b that is best: as costs grow, and where b is but a guess, sizes are wrong first.
+ * The terms are a ridge, so every multiple is feasible. */
+static void best_multiple(const struct lsvm_smo *p, struct lsvm_smo_state *s, double *f)
+{
+    double linear = 0, square = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        linear += p->y[i] * s->b[i];
+        square += s->b[i] * (f[i] + p->terms->plus[i] * s->b[i]);
+    }
+    const double times = square > 0 ? linear / square : 1;
+    for (int64_t i = 0; i < p->n; i++)
+        s->b[i] *= times, f[i] *= times;
+}
+
 /* The loop, and on as long as the objective, which a gap is compared with, has become smaller. */
 static int run_path(const struct lsvm_ops *ops, const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance,
                     double *f, struct lsvm_report *report)
@@ -390,6 +425,8 @@ int lsvm_smo_path(const struct lsvm_ops *ops, const struct lsvm_smo *problem, co
         snap(p, &s);
         if (with_terms)
             set_terms(p, path, cost, work + 3 * p->n, &terms);
+        if (with_terms && dual->sided)
+            best_multiple(p, &s, now);
         last = cost;
         s.iterations = 0;
         code = run_path(ops, p, &s, tolerance, now, &reports[c]);

@@ -92,6 +92,9 @@ struct lsvm_smo_state {
     void *block;
 };
 
+/* From the gradient of a state until its gap is at most `tolerance`, or stop_at iterations are reached; a code. */
+typedef int (*lsvm_smo_loop)(const struct lsvm_smo *problem, struct lsvm_smo_state *state, double tolerance);
+
 /* Allocate a state; LSVM_OK or LSVM_NO_MEMORY (then *state owns nothing). */
 int lsvm_smo_state_new(const struct lsvm_smo *problem, struct lsvm_smo_state *state);
 void lsvm_smo_state_free(struct lsvm_smo_state *state);
@@ -111,6 +114,7 @@ int lsvm_smo_solve(const struct lsvm_ops *ops, const struct lsvm_smo *problem, c
 struct lsvm_dual {
     double low, high; /* low <= 0 <= high, which may be infinite */
     double e, plus, minus;
+    int sided; /* classes: the bound on the other side than y_i is 0 */
 };
 
 /* Where a path goes on from: the solution b and f = Kb for `cost`. */

@@ -194,15 +194,56 @@ static inline void NAME(solve_pair)(const struct NAME(rows) * r, int64_t i, int6
     }
 }
 
-static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, int unit)
+/* Terms 1/2 d_i b_i^2 of coefficients that have no bound on one side, and 0 on the other: those of the squared hinge.
+ * The problem is that of K + diag(d), with whose gradient y - Kb - db the loop works. */
+struct NAME(ridge) {
+    REAL *half, *inverse, *diagonal; /* d / 2; 1 / (2 d), or 0 for a row that takes no part; K_ii + d */
+};
+
+/* The gap with a ridge, lsvm_coef_gap of all rows: g + d b, the gradient without the ridge, says which have a loss. */
+static REAL NAME(ridge_gap)(const struct NAME(rows) * r, const struct NAME(ridge) * ridge)
 {
-    const struct NAME(rows) rows = {p->k, s->g, s->up, s->dn, s->diagonal, p->n, p->ld}, *r = &rows;
+    const VREAL zero = {0};
+    VREAL sum = {0};
+    for (int64_t i = 0; i < r->n; i += SMO_LANES) {
+        const VREAL g = *(VREAL *)(r->g + i), up = *(VREAL *)(r->up + i), down = -*(VREAL *)(r->dn + i);
+        const VREAL half = *(VREAL *)(ridge->half + i), b = NAME(select)(up > down, down, -up);
+        const VREAL loss = g + 2 * half * b, costs = NAME(select)(up > down, loss, -loss);
+        sum += NAME(select)(costs > zero, g * g * *(VREAL *)(ridge->inverse + i), -b * (g + half * b));
+    }
+    return NAME(horizontal_sum)(sum);
+}
+
+/* Fill in a ridge, and take the gradient to that of K + diag(d). */
+static void NAME(ridge_begin)(const struct lsvm_smo *p, struct lsvm_smo_state *s, const struct NAME(ridge) * ridge)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        const double d = p->terms->plus[i];
+        ridge->half[i] = (REAL)(0.5 * d);
+        ridge->inverse[i] = (REAL)(d > 0 ? 0.5 / d : 0);
+        ridge->diagonal[i] = (REAL)(s->curvature[i] + d);
+        ((REAL *)s->g)[i] -= (REAL)(d * s->b[i]);
+    }
+}
+
+/* Take the gradient back to that of K. */
+static void NAME(ridge_end)(const struct lsvm_smo *p, struct lsvm_smo_state *s)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        ((REAL *)s->g)[i] += (REAL)(p->terms->plus[i] * s->b[i]);
+}
+
+static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance, int unit,
+                                 const struct NAME(ridge) * ridge)
+{
+    REAL *diagonal = ridge ? ridge->diagonal : s->diagonal;
+    const struct NAME(rows) rows = {p->k, s->g, s->up, s->dn, diagonal, p->n, p->ld}, *r = &rows;
     const REAL *any = NAME(row)(p, 0);
     struct NAME(best) first = NAME(update_and_select)(r, any, 0, any, 0, unit);
     s->converged = 0;
     for (int64_t iteration = 0;; iteration++, s->iterations++) {
         if (iteration % 32 == 0 || first.index < 0 || s->iterations >= s->stop_at) {
-            s->gap = NAME(gap)(r);
+            s->gap = ridge ? NAME(ridge_gap)(r, ridge) : NAME(gap)(r);
             s->converged = s->gap <= tolerance;
             if (s->converged || first.index < 0 || s->iterations >= s->stop_at)
                 return LSVM_OK;
@@ -221,6 +262,10 @@ static inline int NAME(loop_box)(const struct lsvm_smo *p, struct lsvm_smo_state
         const REAL *kj = j >= 0 ? NAME(row)(p, j) : ki;
         si = NAME(move)(r, s, i, si);
         sj = j >= 0 ? NAME(move)(r, s, j, sj) : 0;
+        if (ridge)
+            r->g[i] -= (REAL)(p->terms->plus[i] * si);
+        if (ridge && j >= 0)
+            r->g[j] -= (REAL)(p->terms->plus[j] * sj);
         first = NAME(update_and_select)(r, ki, (REAL)si, kj, (REAL)sj, unit);
     }
 }
@@ -334,7 +379,17 @@ static int NAME(smo)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double 
 {
     if (p->offset)
         return p->unit_diagonal ? NAME(loop_offset)(p, s, tolerance, 1) : NAME(loop_offset)(p, s, tolerance, 0);
-    return p->unit_diagonal ? NAME(loop_box)(p, s, tolerance, 1) : NAME(loop_box)(p, s, tolerance, 0);
+    return p->unit_diagonal ? NAME(loop_box)(p, s, tolerance, 1, NULL) : NAME(loop_box)(p, s, tolerance, 0, NULL);
+}
+
+static int NAME(smo_ridge)(const struct lsvm_smo *p, struct lsvm_smo_state *s, double tolerance)
+{
+    REAL *extra = s->terms;
+    const struct NAME(ridge) ridge = {extra, extra + p->n, extra + 2 * p->n};
+    NAME(ridge_begin)(p, s, &ridge);
+    const int code = NAME(loop_box)(p, s, tolerance, 0, &ridge);
+    NAME(ridge_end)(p, s);
+    return code;
 }
 
 /* out = K c in float64, rows with c = 0 unread. */

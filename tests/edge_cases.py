@@ -110,7 +110,7 @@ OWN: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {
         "--degree": ("1", "2", "50", "1000", "2147483647"),
         "--coef0": ("-1e30", "1e30", "1e300", "-1"),
     },
-    ("svm", "rbf"): {"--loss": ("hinge", "squared-error")},
+    ("svm", "rbf"): {"--loss": ("hinge", "squared-hinge", "squared-error")},
     ("kmeans-svm", "csvm", "llsvm", "l3", "l3-kernel", "mtl", "mlsvm"): {"-K": ("1", "24", "25", "1000", "1,2,30")},
     ("l3", "l3-kernel"): {
         "-L": ("1", "24", "1000", "1,50"),

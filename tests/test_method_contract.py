@@ -38,6 +38,7 @@ VARIANTS = [
     "svm -t polynomial --degree 2 --coef0 1 -g 0.5 -C 1",
     "svm -t linear -C 0.1,1",
     "svm --loss squared-error -g 0.5,2 -C 1,10",
+    "svm --loss squared-hinge -g 0.5,2 -C 1,10",
     "linear --loss squared-hinge -s sag -C 0.1",
     "linear --mean-loss -s primal -C 1",
     "linear -s sgd --passes 5 -C 0.1,1",

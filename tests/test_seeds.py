@@ -18,9 +18,10 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.paths import PathEnd
-from localsvm.methods.kernel.systems.seeds import Dual, Seeds
+from localsvm.methods.kernel.systems.seeds import Seeds
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.boxes import Solver
 from localsvm.threads import Threads
 
 GAUSSIAN = Kernel("gaussian", 0.5)
@@ -30,7 +31,7 @@ ROUGH = 1e-2
 @contextmanager
 def problem(
     folds: int = 5, offset: bool = False, blocks: bool = False, n: int = 150
-) -> Iterator[tuple[Dual, BinaryRows]]:
+) -> Iterator[tuple[Solver, BinaryRows]]:
     X, y = examples(n)
     cell = cell_of(X, y, folds=folds)
     rows = BinaryRows(cell, 0, not blocks)
@@ -88,6 +89,6 @@ def test_a_large_cost_takes_fewer_iterations_from_its_seeds() -> None:
         assert steps["seeds"] < 0.7 * steps["zero"] and steps["seeds"] < 0.7 * steps["bounds"], steps
 
 
-def bounds(solver: Dual, rows: BinaryRows, job: Job) -> PathEnd:
+def bounds(solver: Solver, rows: BinaryRows, job: Job) -> PathEnd:
     b = job.costs[0] * rows.weight_without(job.fold) * rows.y
     return float(job.costs[0]), b, solver.multiply(b)

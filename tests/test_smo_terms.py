@@ -373,7 +373,7 @@ def test_a_search_may_begin_anywhere(loss: Loss) -> None:
 def test_boxes_and_terms_are_those_of_the_loss(loss: Loss) -> None:
     cost = np.asarray([0.0, 0.5, 2.0, 300.0])
     low, high, terms = Problem(np.eye(4), np.zeros(4), cost, loss).boxes
-    boxes = Boxes.of(loss.dual, np.pad(cost, (0, len(low) - 4)))
+    boxes = Boxes.of(loss.dual, np.pad(cost, (0, len(low) - 4)), np.zeros(len(low)))
     assert np.array_equal(boxes.low, low) and np.array_equal(boxes.high, high)
     assert (boxes.terms is None) == loss.dual.plain
     if boxes.terms is not None:
@@ -396,9 +396,9 @@ def test_the_solutions_of_a_path_are_those_of_single_costs(loss: Loss) -> None:
     X, y = rows(100, seed=14)
     K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
     pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-6
-    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
+    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, dual=loss.dual), Boxes.of(loss.dual, pad(weight), pad(y))
     unit = dual.multiply(beginning(boxes, pad(y)))
-    path = partial(dual.path, pad(weight), tolerance=tolerance, dual=loss.dual)
+    path = partial(dual.path, pad(weight), tolerance=tolerance)
     b, f, _ = path(unit, np.asarray([0.05, 0.5]))
     before = (0.5, b[-1].copy(), f[-1].copy())
     more, of_more, _ = path(None, np.asarray([2.0, 3.0]), before=before)
@@ -418,9 +418,9 @@ def test_a_path_begins_at_the_bounds_and_grows_with_them() -> None:
     X, y = rows(100, seed=14)
     K, weight, loss = kernel_of(X), np.ones(100), Loss(QUANTILE, 0.9)
     pad = partial(np.pad, pad_width=(0, len(K) - 100))
-    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True), Boxes.of(loss.dual, pad(weight))
+    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, dual=loss.dual), Boxes.of(loss.dual, pad(weight), pad(y))
     bound, costs = beginning(boxes, pad(y)), np.asarray([1e-7, 1e-6])
-    b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3, dual=loss.dual)
+    b, _, reports = dual.path(pad(weight), dual.multiply(bound), costs, 1e-3)
     assert [report.iterations for report in reports] == [0, 0] and all(report.converged for report in reports)
     np.testing.assert_allclose(b, costs[:, None] * bound)
 
@@ -435,11 +435,14 @@ def test_a_relative_tolerance_is_of_the_objective_without_what_is_far(loss: Loss
     K, weight = kernel_of(X), np.random.default_rng(15).choice([0.0, 1.0, 3.0], 100)
     weight[3] = 1.0
     pad, tolerance = partial(np.pad, pad_width=(0, len(K) - 100)), 1e-3
-    dual, boxes = KernelDual(K, pad(y), unit_diagonal=True, limit=limit), Boxes.of(loss.dual, pad(weight))
+    dual, boxes = (
+        KernelDual(K, pad(y), unit_diagonal=True, limit=limit, dual=loss.dual),
+        Boxes.of(loss.dual, pad(weight), pad(y)),
+    )
     unit = dual.multiply(beginning(boxes, pad(y)))
     costs = [0.05, 0.5, 5.0]
-    found = list(dual.path(pad(weight), unit, np.asarray(costs), tolerance, dual=loss.dual)[0])
-    single = Boxes.of(loss.dual, 0.5 * pad(weight))
+    found = list(dual.path(pad(weight), unit, np.asarray(costs), tolerance)[0])
+    single = Boxes.of(loss.dual, 0.5 * pad(weight), pad(y))
     found.append(dual.solve(single.low, single.high, tolerance, None, single.terms)[0])
     for C, a in zip([*costs, 0.5], found, strict=True):
         problem = problem_of(K, y, C * weight, loss)
@@ -460,7 +463,7 @@ def test_values_in_another_unit_have_the_same_solution(loss: Loss) -> None:
     K, pad, found = kernel_of(X), partial(np.pad, pad_width=(0, 28)), []
     for unit in (1.0, 2.0**-20):
         own = replace(loss, epsilon=unit * loss.epsilon)
-        boxes = Boxes.of(own.dual, pad(np.full(100, unit if linear else 1.0)))
+        boxes = Boxes.of(own.dual, pad(np.full(100, unit if linear else 1.0)), pad(y))
         dual = KernelDual(K, pad(unit * y), unit_diagonal=True, limit=5.0 * unit)
         found.append(dual.solve(boxes.low, boxes.high, 1e-3, None, boxes.terms)[1] / unit)
     assert np.abs(found[0]).max() > 0.1
@@ -472,10 +475,17 @@ def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
     """Costs before are as without the limit, and larger ones have no solution."""
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
-    costs, weight, boxes = np.geomspace(0.01, 10.0, 8), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
+    costs, weight, boxes = (
+        np.geomspace(0.01, 10.0, 8),
+        pad(np.ones(100)),
+        Boxes.of(loss.dual, pad(np.ones(100)), pad(y)),
+    )
     start = beginning(boxes, pad(y))
-    duals = [KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most, limit=5.0) for most in (100_000, 20)]
-    free, ended = (dual.path(weight, dual.multiply(start), costs, 1e-4, dual=loss.dual) for dual in duals)
+    duals = [
+        KernelDual(K, pad(y), unit_diagonal=True, max_iterations=most, limit=5.0, dual=loss.dual)
+        for most in (100_000, 20)
+    ]
+    free, ended = (dual.path(weight, dual.multiply(start), costs, 1e-4) for dual in duals)
     assert all(report.converged for report in free[2])
     b, f, reports = ended
     assert 0 < len(b) == len(f) == len(reports) < 8
@@ -489,20 +499,19 @@ def test_a_path_ends_where_its_iterations_do_not_suffice(loss: Loss) -> None:
 def test_a_path_goes_on_after_a_cost_that_converges_at_the_limit(loss: Loss) -> None:
     X, y = rows(100, seed=14)
     K, pad = kernel_of(X), partial(np.pad, pad_width=(0, 28))
-    costs, weight, boxes = np.asarray([0.01, 0.02]), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)))
+    costs, weight, boxes = np.asarray([0.01, 0.02]), pad(np.ones(100)), Boxes.of(loss.dual, pad(np.ones(100)), pad(y))
     start = beginning(boxes, pad(y))
-    free = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0)
-    most = max(r.iterations for r in free.path(weight, free.multiply(start), costs, 1e-4, dual=loss.dual)[2])
-    just = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0, max_iterations=most)
-    assert len(just.path(weight, just.multiply(start), costs, 1e-4, dual=loss.dual)[2]) == 2
+    free = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0, dual=loss.dual)
+    most = max(r.iterations for r in free.path(weight, free.multiply(start), costs, 1e-4)[2])
+    just = KernelDual(K, pad(y), unit_diagonal=True, limit=5.0, max_iterations=most, dual=loss.dual)
+    assert len(just.path(weight, just.multiply(start), costs, 1e-4)[2]) == 2
 
 
 def test_a_path_of_values_has_no_offset() -> None:
     X, y = rows(100, seed=14)
     K = kernel_of(X)
-    dual = KernelDual(K, np.pad(y, (0, len(K) - 100)), offset=True)
     with pytest.raises(ValueError, match="goes without an offset"):
-        dual.path(np.ones(len(K)), np.zeros(len(K)), np.ones(1), 1e-3, dual=Loss(QUANTILE, 0.5).dual)
+        KernelDual(K, np.pad(y, (0, len(K) - 100)), offset=True, dual=Loss(QUANTILE, 0.5).dual)
 
 
 def test_no_convergence_is_reported() -> None:

@@ -40,7 +40,7 @@ EPSILON = 0.1  # in deviations of the values
 class ValueLosses(Method):
     """The options of the loss, to be inherited beside a method."""
 
-    loss: str = loss_option(HINGE, SQUARED_ERROR, *LOSSES, unsaid=True)
+    loss: str = loss_option(HINGE, SQUARED_HINGE, SQUARED_ERROR, *LOSSES, unsaid=True)
     quantile: tuple[float, ...] = quantile_option()
     epsilon: tuple[float, ...] = epsilon_option()
 

@@ -35,6 +35,7 @@ class KernelDual:
         unit_diagonal: bool = False,
         max_iterations: int = ...,
         limit: float = 0.0,
+        dual: Dual | None = None,
     ) -> None: ...
     def multiply(self, c: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def solve(
@@ -60,5 +61,4 @@ class KernelDual:
         costs: NDArray[np.float64],
         tolerance: float,
         before: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None,
-        dual: Dual | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[DualReport]]: ...

@@ -40,6 +40,7 @@ cdef extern from "smo.h":
                        double tolerance, double *b, double *f, lsvm_report *report) nogil
     cdef struct lsvm_dual:
         double low, high, e, plus, minus
+        int sided
     cdef struct lsvm_before:
         double cost
         const double *b
@@ -136,14 +137,17 @@ cdef class KernelDual:
         Above 0, without an offset, tolerances are relative: the gap to reach is so many times the primal objective, in
         which the losses of larger residuals count as that of `limit`. Where it is less than that of residuals of 1/200
         of the limit, to both sides of each row, this counts. 0 for the units of `solve`.
+    dual : Dual or None
+        Of the loss along paths (solvers/boxes.py), without an offset; None for the hinge.
     """
     cdef lsvm_smo p
     cdef const lsvm_ops *ops
-    cdef object K, rows
+    cdef object K, rows, dual
     cdef readonly object y
     cdef int64_t n
 
-    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0, double limit=0.0):
+    def __init__(self, K, y, bint offset=False, bint unit_diagonal=False, int64_t max_iterations=0, double limit=0.0,
+                 dual=None):
         cdef const double[::1] targets = y
         self.rows = K if isinstance(K, RowsOnDemand) else None
         if self.rows is not None:
@@ -154,7 +158,9 @@ cdef class KernelDual:
             raise ValueError("K must be an aligned C-order float32 or float64 array")
         if K.shape[0] % LSVM_PAD or K.shape[1] % LSVM_PAD or targets.shape[0] != K.shape[0] or K.shape[1] < K.shape[0]:
             raise ValueError("K must be padded, and y as long as K has rows")
-        self.K, self.y, self.n = K, y, K.shape[0]
+        if dual is not None and offset:
+            raise ValueError("a loss other than the hinge goes without an offset")
+        self.K, self.y, self.n, self.dual = K, y, K.shape[0], dual
         self.ops = ops_at(None)
         self.p.n = K.shape[0]
         self.p.ld = K.shape[1]
@@ -244,7 +250,7 @@ cdef class KernelDual:
         raise_for(code)
         return steps
 
-    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None, dual=None):
+    def path(self, const double[::1] weight, unit, const double[::1] costs, double tolerance, before=None):
         """Solve along a regularisation path: ascending costs, each solution the start of the next.
 
         Gaps and `converged` are those of the loop, in the precision of K: use `solve` to certify a solution that is
@@ -263,8 +269,6 @@ cdef class KernelDual:
             As in `solve`.
         before : (cost, b, f) or None
             A solution of a path, from which this one continues; `unit` is then not read.
-        dual : Dual or None
-            That of a loss of values (solvers/boxes.py), without an offset; None for the hinge.
 
         Returns
         -------
@@ -285,14 +289,13 @@ cdef class KernelDual:
         cdef int code
         if weight.shape[0] != self.n or first_f.shape[0] != self.n or first_b.shape[0] != self.n or not 1 <= m <= 64:
             raise ValueError("weight and unit or b and f need one entry a row, costs 1 to 64 entries")
-        if dual is not None and self.p.offset:
-            raise ValueError("a loss of values goes without an offset")
         path = lsvm_path(&weight[0], NULL, &first_f[0], NULL, &costs[0], m)
         if before is not None:
             known = lsvm_before(before[0], &first_b[0], &first_f[0])
             path.before = &known
-        if dual is not None:
-            numbers = lsvm_dual(dual.low, dual.high, dual.e, dual.plus, dual.minus)
+        if self.dual is not None:
+            dual = self.dual
+            numbers = lsvm_dual(dual.low, dual.high, dual.e, dual.plus, dual.minus, dual.sided)
             path.dual = &numbers
         with nogil:
             code = lsvm_smo_path(self.ops, &self.p, &path, tolerance, &b[0, 0], &f[0, 0], reports, &tried)

@@ -1,15 +1,20 @@
-"""The dual of a loss of values for rows of some costs; see csrc/smo.h."""
+"""The dual of a loss for rows of some costs; see csrc/smo.h."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localsvm.solvers._smo import Terms
+from localsvm.solvers._smo import DualReport, KernelDual, Terms
+from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
+Solver: TypeAlias = KernelDual | BlockDual | OnlineDual
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Dual:
     ----------
     low, high : bounds, minus and plus infinity for none.
     e, plus, minus : of the term.
+    sided : whether labels are -1 and 1, and the bound on the other side than a row's label is 0.
     """
 
     low: float
@@ -29,11 +35,16 @@ class Dual:
     e: float = 0.0
     plus: float = 0.0
     minus: float = 0.0
+    sided: bool = False
 
     @property
     def plain(self) -> bool:
         """True where there is no term."""
         return self.e == self.plus == self.minus == 0.0
+
+
+HINGE = Dual(-1.0, 1.0, sided=True)
+SQUARED_HINGE = Dual(-math.inf, math.inf, plus=0.5, minus=0.5, sided=True)
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,21 @@ class Boxes:
     terms: Terms | None
 
     @classmethod
-    def of(cls, dual: Dual, cost: Floats) -> Boxes:
-        """Bounds for rows of these costs (n,); a row of cost 0 takes no part."""
+    def of(cls, dual: Dual, cost: Floats, y: Floats) -> Boxes:
+        """Bounds for rows of these costs (n,), and values or labels y (n,); a row of cost 0 takes no part."""
         inside = cost > 0.0
         safe = np.where(inside, cost, 1.0)
-        low, high = np.where(inside, safe * dual.low, 0.0), np.where(inside, safe * dual.high, 0.0)
+        grows, shrinks = (inside & (y > 0.0), inside & (y < 0.0)) if dual.sided else (inside, inside)
+        low, high = np.where(shrinks, safe * dual.low, 0.0), np.where(grows, safe * dual.high, 0.0)
         if dual.plain:
             return cls(low, high, None)
         e, plus, minus = (np.where(inside, part, 0.0) for part in (dual.e, dual.plus / safe, dual.minus / safe))
         return cls(low, high, Terms(e, plus, minus, float(cost.sum())))
+
+    def solved(self, solver: Solver, tolerance: float, start: Floats | None) -> tuple[Floats, Floats, DualReport]:
+        """What `KernelDual.solve` finds in these boxes, from coefficients that are clipped to them, or from zeros."""
+        first = None if start is None else np.clip(start, self.low, self.high)
+        if self.terms is None:
+            return solver.solve(self.low, self.high, tolerance, first)
+        assert isinstance(solver, KernelDual), "others have no terms"
+        return solver.solve(self.low, self.high, tolerance, first, self.terms)

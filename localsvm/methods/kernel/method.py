@@ -185,6 +185,11 @@ class KernelMethod(Method):
         return False
 
     @property
+    def squares_slack(self) -> bool:
+        """True where classes are learned by the squared hinge, which has no offset and takes whole matrices."""
+        return False
+
+    @property
     def sloped(self) -> bool:
         """True where models have a linear trend beside the kernel."""
         return False

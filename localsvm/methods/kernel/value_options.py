@@ -17,7 +17,7 @@ from localsvm.methods.kernel.method import WHOLE_ROWS, KernelMethod
 from localsvm.methods.option import trend_option
 from localsvm.methods.value_losses import ValueLosses
 from localsvm.naming import opt
-from localsvm.targets.loss_names import HINGE, LEAST_SQUARES, LOSSES, SQUARED_ERROR
+from localsvm.targets.loss_names import HINGE, LEAST_SQUARES, LOSSES, SQUARED_ERROR, SQUARED_HINGE
 
 FURTHER = (4, 2)  # gammas, and costs, beyond those of classes
 VALUES_GUIDE, CLASSES_GUIDE = 250, 500  # rows of a part that guides a search
@@ -42,10 +42,8 @@ class ValueOptions(ValueLosses, KernelMethod):
                 f"{opt.loss(SQUARED_ERROR)}; give one of them, or leave it out"
             )
         default = next(field.default for field in fields(self) if field.name == "offset")
-        if self.learns_values and self.offset and not default:
-            raise OptionError(
-                f"{opt.offset(True)} is for classes by {opt.loss(HINGE)}: other models have a constant; leave it out"
-            )
+        if self.loss != HINGE and self.offset and not default:
+            raise OptionError(f"{opt.offset(True)} is for classes by {opt.loss(HINGE)} alone; leave it out")
 
     def seeing(self, columns: int) -> Self:
         """The method with the trend settled: linear, unless rows are wide; see `Method`."""
@@ -61,6 +59,11 @@ class ValueOptions(ValueLosses, KernelMethod):
     def learns_values(self) -> bool:
         """True for losses of values, and for squares of classes."""
         return self.loss in LOSSES or self.loss == SQUARED_ERROR
+
+    @property
+    def squares_slack(self) -> bool:
+        """True for the squared hinge."""
+        return self.loss == SQUARED_HINGE
 
     @property
     def sloped(self) -> bool:
@@ -84,8 +87,8 @@ class ValueOptions(ValueLosses, KernelMethod):
 
     @property
     def whole_rows(self) -> int:
-        """The most rows of a cell whose kernel is held whole; SMO of values takes no other."""
-        return WHOLE_ROWS if self.learns_values else super().whole_rows
+        """The most rows of a cell whose kernel is held whole; SMO takes no other but for the hinge."""
+        return super().whole_rows if self.loss == HINGE else WHOLE_ROWS
 
     @property
     def by_gradients(self) -> bool:
@@ -114,12 +117,12 @@ class ValueOptions(ValueLosses, KernelMethod):
         return super().memory(size) + part + trend + linear
 
     def check(self, size: CellSize) -> None:
-        """Refuse cells whose kernel matrix is not held for SMO, as it is for all losses but least squares alone."""
+        """Refuse cells whose kernel matrix is not held for SMO, as it is for all losses but the hinge and squares."""
         super().check(size)
-        if self.loss not in LOSSES or size.rows <= WHOLE_ROWS:
+        if self.loss in (HINGE, SQUARED_ERROR) or size.rows <= WHOLE_ROWS:
             return
         if self.loss != LEAST_SQUARES:
-            given, other = str(opt.loss(self.loss)), str(opt.loss(LEAST_SQUARES))
+            given, other = str(opt.loss(self.loss)), str(opt.loss(LEAST_SQUARES if self.loss in LOSSES else HINGE))
         elif size.problems > 1:
             given, other = str(opt.coverage), f"no {opt.coverage}"
         else:

@@ -18,7 +18,6 @@ from localsvm.kernels.symmetric import symmetric_times, widened
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.methods.kernel.systems.paths import PathEnd, ends_of, zero_padded
-from localsvm.methods.kernel.systems.trend import Residuals
 from localsvm.methods.kernel.systems.values import Floats, ValueSystem
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.boxes import Boxes
@@ -66,9 +65,10 @@ class DualSystem(ValueSystem):
         models = []
         for job, start in zip(jobs, starts, strict=True):
             rows = self._rows(job)
-            boxes = Boxes.of(self.losses[job.problem].dual, float(job.costs[0]) * self._wide(rows.weight))
-            first = None if start is None else np.clip(self._wide(start), boxes.low, boxes.high)
-            b, _, report = self._solver(rows).solve(boxes.low, boxes.high, self.tolerance, first, boxes.terms)
+            cost = float(job.costs[0]) * self._wide(rows.weight)
+            boxes = Boxes.of(self.losses[job.problem].dual, cost, self._wide(rows.y))
+            first = None if start is None else self._wide(start)
+            b, _, report = boxes.solved(self._solver(job), self.tolerance, first)
             models.append(self._model(job, b[: self.n], report))
         return models
 
@@ -86,8 +86,7 @@ class DualSystem(ValueSystem):
         if start is not None and end is not None and start.ended and costs[0] > end[0]:
             return [start] * len(costs)
         rows, held, steps = self._rows(job), self.cell.held_out(job.fold), MOST_STEPS + MOST_STEPS_A_ROW * self.n
-        weight, dual = self._wide(rows.weight), self.losses[job.problem].dual
-        b, f, reports = self._solver(rows, steps).path(weight, unit, costs, tolerance, end, dual)
+        b, f, reports = self._solver(job, steps).path(self._wide(rows.weight), unit, costs, tolerance, end)
         solved = len(reports) if reports[-1].converged else len(reports) - 1
         known = max(solved, int(end is None or costs[0] < end[0]))  # of such a first cost there is nothing better
         ends = ends_of(costs[:known], b[:known], f[:known])
@@ -111,14 +110,14 @@ class DualSystem(ValueSystem):
         starts = []
         for job in jobs:
             rows = self._rows(job)
-            boxes = Boxes.of(self.losses[job.problem].dual, rows.weight)
+            boxes = Boxes.of(self.losses[job.problem].dual, rows.weight, rows.y)
             starts.append(np.where(rows.y > 0.0, boxes.high, boxes.low))
         products = symmetric_times(self._matrix, widened(np.asarray(starts), len(self._matrix)), self.cell.threads)
         return list(products.astype(np.float64))
 
-    def _solver(self, rows: Residuals, steps: int = 0) -> KernelDual:
-        unit = self.kernel.uses_distances
-        return KernelDual(self._matrix, self._wide(rows.y), False, unit, steps, rows.far)
+    def _solver(self, job: Job, steps: int = 0) -> KernelDual:
+        rows, unit, dual = self._rows(job), self.kernel.uses_distances, self.losses[job.problem].dual
+        return KernelDual(self._matrix, self._wide(rows.y), False, unit, steps, rows.far, dual)
 
     def _wide(self, values: Floats) -> Floats:
         """Values (n,), followed by zeros for the padding of the matrix."""

@@ -20,9 +20,10 @@ from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.methods.kernel.systems.paths import PathEnd, ends_of
-from localsvm.methods.kernel.systems.seeds import Dual, Seeds
+from localsvm.methods.kernel.systems.seeds import Seeds
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.boxes import HINGE, Boxes, Dual, Solver
 from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
@@ -61,6 +62,7 @@ class KernelSystem(System):
     tolerance : of the models
     known : the rows of the cell's problems, shared by its systems; filled as they are needed
     online_epochs : of LaSVM, before the solver; the kernel matrix is whole then
+    loss : that of classes; others than the hinge have no offset, and take matrices alone
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class KernelSystem(System):
         tolerance: float,
         known: dict[tuple[int, bool], BinaryRows] | None = None,
         online_epochs: int = 0,
+        loss: Dual = HINGE,
     ) -> None:
         self.cell, self.K, self.kernel, self.offset, self.tolerance = cell, K, kernel, offset, tolerance
-        self._known, self.online_epochs = {} if known is None else known, online_epochs
+        self._known, self.online_epochs, self.loss = {} if known is None else known, online_epochs, loss
 
     def solve(self, jobs: Sequence[Job], starts: Sequence[PathPoint | None], roughness: float) -> list[list[PathPoint]]:
         """Solve problem by problem, as their kernels share memory."""
@@ -177,20 +180,20 @@ class BinaryProblem:
             for job, start in zip(jobs, starts, strict=True)
         ]
 
-    def _model(self, solver: Dual, job: Job, start: KernelStart | None) -> KernelModel:
+    def _model(self, solver: Solver, job: Job, start: KernelStart | None) -> KernelModel:
         """Solve a job on from its start, and certify the model."""
         cost = float(job.costs[0])
         box = cost * self.rows.weight_without(job.fold)
-        hi, lo = np.where(self.rows.y > 0, box, 0.0), np.where(self.rows.y < 0, -box, 0.0)
-        first = None if start is None else np.clip(self.rows.pad(start.b), lo, hi)
-        b, _, report = solver.solve(lo, hi, self.system.tolerance, first)
+        first = None if start is None else self.rows.pad(start.b)
+        boxes = Boxes.of(self.system.loss, box, self.rows.y)
+        b, _, report = boxes.solved(solver, self.system.tolerance, first)
         report.iterations += 0 if start is None else start.iterations
         keep = np.flatnonzero(b[: self.rows.n])
         gap = report.gap / box.sum() if box.sum() else 0.0
         rows, kernel = self.rows, self.system.kernel
         return KernelModel(rows.problem, job.fold, kernel, cost, gap, report, rows.places[keep], b[keep])
 
-    def _solver(self) -> Dual:
+    def _solver(self) -> Solver:
         offset, epochs = self.system.offset, self.system.online_epochs
         K = self.system.K
         if isinstance(K, KernelRows):
@@ -198,7 +201,8 @@ class BinaryProblem:
         if isinstance(K, RowsOnDemand) and (epochs or not self.rows.everybody):
             K = K.whole()
         part = K if isinstance(K, RowsOnDemand) or self.rows.everybody else self._gather(K)
-        dual = KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances)
+        loss = None if self.system.loss.plain else self.system.loss
+        dual = KernelDual(part, self.rows.y, offset, self.system.kernel.uses_distances, dual=loss)
         return OnlineDual(dual, epochs, self.cell.random) if epochs else dual
 
     def _gather(self, K: NDArray[Any]) -> NDArray[Any]:
@@ -207,8 +211,14 @@ class BinaryProblem:
         out[: self.rows.n, : self.rows.n] = K[np.ix_(self.rows.places, self.rows.places)]
         return out
 
-    def _seeds(self, solver: Dual, tolerance: float) -> Seeds:
-        return Seeds(solver, self.rows, tolerance, bounds=not self.system.offset, tree=not self.system.online_epochs)
+    def _seeds(self, solver: Solver, tolerance: float) -> Seeds:
+        return Seeds(
+            solver,
+            self.rows,
+            tolerance,
+            bounds=not self.system.offset and self.system.loss.plain,
+            tree=not self.system.online_epochs,
+        )
 
     def _constant_path(self, job: Job) -> list[PathPoint]:
         rows = self.rows.held(job.fold)

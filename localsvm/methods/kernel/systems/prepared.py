@@ -24,6 +24,7 @@ from localsvm.methods.kernel.systems.squares import SquaresSystem
 from localsvm.methods.kernel.systems.trend import Trend
 from localsvm.methods.kernel.systems.values import LinearRows, ResidualsByJob
 from localsvm.methods.kernel.value_options import ValueOptions
+from localsvm.solvers.boxes import HINGE, SQUARED_HINGE
 
 
 class PreparedKernel(Prepared):
@@ -47,7 +48,8 @@ class PreparedKernel(Prepared):
             return ByLossSystem(SquaresSystem(*given), DualSystem(*given))
         double = method.is_double(purpose.cost * float(cell.weight.max()))
         demanded = self._matrix(kernel, True) if double else self._on_demand(kernel)
-        return KernelSystem(cell, demanded, kernel, method.offset, method.tolerance, self._known, method.online_epochs)
+        loss, offset = (SQUARED_HINGE, False) if method.squares_slack else (HINGE, method.offset)
+        return KernelSystem(cell, demanded, kernel, offset, method.tolerance, self._known, method.online_epochs, loss)
 
     def _matrix(self, kernel: Kernel, double: bool) -> NDArray[Any] | KernelRows:
         """The kernel of all rows."""

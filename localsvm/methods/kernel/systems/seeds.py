@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.paths import PathEnd, scaled
-from localsvm.solvers._smo import KernelDual
-from localsvm.solvers.blocks import BlockDual
-from localsvm.solvers.lasvm import OnlineDual
+from localsvm.solvers.boxes import Solver
 
 TELLING = 64  # rows whose products with the kernel say how good it is to begin at the bounds
 
 Floats = NDArray[np.float64]
-Dual = KernelDual | BlockDual | OnlineDual
 
 
 class Seeds:
@@ -39,7 +36,7 @@ class Seeds:
     tree : False for all to begin at zero.
     """
 
-    def __init__(self, solver: Dual, rows: BinaryRows, tolerance: float, bounds: bool, tree: bool) -> None:
+    def __init__(self, solver: Solver, rows: BinaryRows, tolerance: float, bounds: bool, tree: bool) -> None:
         self._solver, self._rows, self._tolerance = solver, rows, tolerance
         self._bounds, self._tree = bounds and tree, tree
         self._signed = rows.weight * rows.y
