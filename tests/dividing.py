@@ -18,7 +18,7 @@ from localsvm.runs.cells.shared import SharedCells
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
-from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.preparation.measured import Measured
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare
 from localsvm.runs.progress import Clock, Observer, Silent
 from localsvm.threads import ALONE

@@ -30,7 +30,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.partition import partition_only
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation.given import Given, read_given
-from localsvm.runs.preparation.metric import ALL_ROWS
+from localsvm.runs.preparation.measured import ALL_ROWS
 from localsvm.runs.train import run_key, train
 
 POINT = TrainingConfig(KernelSVM(gamma=(1.0,), cost=(1.0, 2.0)), folds=2, metric="none")

@@ -30,7 +30,8 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.preparation import metric as measuring
-from localsvm.runs.preparation.metric import Measured, measure
+from localsvm.runs.preparation.measured import Measured
+from localsvm.runs.preparation.metric import measure
 from localsvm.store.pieces import Unsound
 from localsvm.targets.base import Observed, ValueRange
 from localsvm.threads import ALONE, Threads

@@ -19,7 +19,7 @@ from localsvm import LocalSVR
 from localsvm.data.writers.libsvm import write
 from localsvm.errors import LocalSVMError, ModelError
 from localsvm.runs.predict import LocalModel
-from localsvm.runs.preparation import metric
+from localsvm.runs.preparation import labelled
 from localsvm.store.model import load_model
 from localsvm.targets.base import ValueRange
 from localsvm.targets.losses import Loss
@@ -129,7 +129,7 @@ def test_roots_predict_means_and_make_smaller_errors() -> None:
 @pytest.mark.parametrize("change", ["equal noise", "below 0", "zeros", "many rows"])
 def test_other_values_are_learned_as_they_are(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if change == "many rows":
-        monkeypatch.setattr(metric, "ROOT_ROWS", 699)
+        monkeypatch.setattr(labelled, "ROOT_ROWS", 699)
     X, y = equal(700) if change == "equal noise" else growing(700)
     if change == "below 0":
         y[0] = -1e-3

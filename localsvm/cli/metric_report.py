@@ -21,7 +21,7 @@ MEASURES = {
 def geometry_text(learned: Mapping[str, Any]) -> str:
     """Text on what rows are measured by, and how that was chosen.
 
-    learned : the option `learned` of a model's config, or the report of a `runs.preparation.metric.Measured`.
+    learned : the option `learned` of a model's config, or the report of a `runs.preparation.measured.Measured`.
     """
     text = _choice_text(learned) if "best" in learned else str(learned["name"])
     return f"{text}; {learned['note']}" if "note" in learned else text

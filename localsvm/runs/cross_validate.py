@@ -21,7 +21,7 @@ from localsvm.runs.cells.work import CellResult, wrong_rows
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
-from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.preparation.measured import Measured
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
 from localsvm.runs.progress import Clock, Observer, Silent, Work
 from localsvm.runs.summary import cross_validated_error, cross_validated_recalls
@@ -67,7 +67,7 @@ class Validation:
     cells, rows : how many there are.
     error_rows : how many rows the error is of.
     seconds : wall clock, by phase.
-    metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
+    metric : how it was chosen (`runs.preparation.measured.Measured.told`), None where none was asked for.
     labels : ascending.
     recalls : with `--score tpr-tnr` the share of right rows of each label, over the same rows as `error`; else None.
     score, guessing : of values, what `error` is the mean of, and its value for the best constant; None for classes.

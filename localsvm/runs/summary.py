@@ -40,7 +40,7 @@ class Summary:
     largest_gap : of all models, in the method's `gap_unit`.
     seconds : wall clock, by phase.
     coarse_cells : how many coarse cells there are, of all repeats; None where the rows were divided at once.
-    metric : how it was chosen (`runs.preparation.metric.Measured.told`), None where none was asked for.
+    metric : how it was chosen (`runs.preparation.measured.Measured.told`), None where none was asked for.
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
     detection : the front of several weights, and what was chosen of it (`Detected.describe`), None for other classes.

@@ -16,7 +16,7 @@ from strangers import Damage
 from localsvm.cli.metric_report import geometry_text
 from localsvm.data.writers.libsvm import write
 from localsvm.representations.metric import Geometry
-from localsvm.runs.preparation.metric import ALL_ROWS
+from localsvm.runs.preparation.measured import ALL_ROWS
 from localsvm.store.model import load_model, load_partition
 
 POINT = ("-m", "svm", "-g", 1, "-C", 1, "-j", 1)

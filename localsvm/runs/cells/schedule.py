@@ -26,7 +26,7 @@ from localsvm.runs.cells.records import DIVISION, division_record, held, pack, p
 from localsvm.runs.cells.shared import SharedCells, shared_cells
 from localsvm.runs.cells.work import CellResult, RunInputs, WorkUnit
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.preparation.measured import Measured
 from localsvm.runs.progress import Observer, Silent, Work
 from localsvm.selection.cross_validation import Scores, after, next_trials
 from localsvm.selection.search import Search, usual

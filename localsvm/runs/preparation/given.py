@@ -20,7 +20,7 @@ from localsvm.methods import method_called
 from localsvm.naming import opt
 from localsvm.representations.metric import EUCLIDEAN
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.preparation.metric import Measured
+from localsvm.runs.preparation.measured import Measured
 from localsvm.runs.preparation.stored import check_kept, config_of, stored_chain
 from localsvm.store.container import MODEL, checked, size_of
 from localsvm.store.metric_file import MetricFile, load_metric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from localsvm.blas import one_thread
 from localsvm.data.blocks.dataset import Dataset, Examples, is_dense, rows_of, size_of
 from localsvm.data.blocks.dealing import Mates, first_rows
-from localsvm.data.blocks.numbering import Hashes, contents
+from localsvm.data.blocks.numbering import contents
 from localsvm.engines.base import Drawn, Head, together
 from localsvm.errors import OptionError
 from localsvm.features.joint import Joint, widened
-from localsvm.features.learned import UNTRIED, members_of
+from localsvm.features.learned import UNTRIED
 from localsvm.features.metric import Metric
 from localsvm.features.ranks import WIDE, Ranks
 from localsvm.naming import opt
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
-from localsvm.partition.members import Members
 from localsvm.representations.baselines import BASELINES, baseline_bytes, learned_by
 from localsvm.representations.distances import DISTANCES
-from localsvm.representations.metric import AUTO, EUCLIDEAN, RANK, Geometry, check_metric
+from localsvm.representations.metric import AUTO, RANK, Geometry, check_metric
 from localsvm.representations.metric_choice import Options, choose, choosing_bytes, stratified_folds
 from localsvm.representations.metric_judging import FOLDS as CHOICE_FOLDS
 from localsvm.representations.metric_learning import SAMPLE, Course, LearningPlan, MetricLearner, learning_bytes
@@ -34,14 +33,13 @@ from localsvm.representations.metric_rows import MetricRows
 from localsvm.representations.metric_tests import NONE_TRIED
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.draws import LEARN_SHARE, learn_rows
-from localsvm.targets.base import Observed, Target, ValueRange
-from localsvm.targets.classification import Classification, class_factors
-from localsvm.targets.loss_names import QUANTILE
+from localsvm.runs.preparation.labelled import Roots, by_blocks, labelled_rows, stretches
+from localsvm.runs.preparation.measured import Measured
+from localsvm.targets.base import Observed
 from localsvm.threads import Threads
 
 TESTED = 8  # stretches of each fold, which count as independent where folds are stretches of rows
 CHOICE_ROWS = 20_000  # of these, by which it is chosen, where they are not those of regions
-ROOT_ROWS = 10_000  # rows, up to which roots of values may be learned: the noise of more is averaged out as it is
 MATRIX_COLUMNS = 256  # of a view, up to which auto tries matrices
 MEMBER_ROWS = 100_000  # with more rows, auto takes one geometry for values, as a second one doubles the time
 MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two would need too much memory to be judged
@@ -49,97 +47,9 @@ MEMBER_OUTPUTS = 100  # with more classes, auto takes one geometry: means of two
 # time and the memory would be much more than those of training
 SAMPLE_VALUES, LABELS = 1 << 20, 1 << 27
 LABEL_BYTES, WEIGHT_BYTES = 12, 48  # a row: for each problem its labels, and then weights, classes and orders
-ALL_ROWS = "the metric is from a file, so the error is of all rows, also of those that it was learned from"
-FAR = 10.0  # usual deviations, as which values far from nearly all others count that losses do not count
 CHOICE_PLAN = LearningPlan(sample=400, weight_steps=80, matrix_steps=100)
 FURTHER_PLAN = LearningPlan(near_steps=80)  # what the choice has learned needs fewer steps, ...
 FURTHER_SAMPLE = 500  # ... and smaller samples, but for a matrix of classes, which has more to learn
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A metric and the ranks before it, and what a run knows of them.
-
-    Attributes
-    ----------
-    metric : None for the Euclidean one; several where members have different ones.
-    ranks : None where columns have none.
-    description : how it was chosen, for the summary; None where none was asked for.
-    fresh : (n,) bool, the rows of this run that neither learned nor chose it; None where all rows count, or
-    learned : ascending, the `contents` of the rows that did, mapped, or the groups of rows that have some, where it was
-        learned from a sample; or, where folds are blocks of rows,
-    fresh_from : the first number of the rows that did not.
-    from_file : this run did not learn it.
-    """
-
-    metric: Metric | Joint | None = None
-    ranks: Ranks | None = None
-    description: dict[str, Any] | None = None
-    fresh: NDArray[np.bool_] | None = None
-    learned: Hashes | None = None
-    fresh_from: int | None = None
-    from_file: bool = False
-
-    def fresh_of(self, rows: Drawn) -> NDArray[np.bool_] | None:
-        """Mask (n,) of the mapped rows that are fresh; None where all count."""
-        if self.fresh is not None:
-            return self.fresh[rows.numbers]
-        if self.fresh_from is not None:
-            return rows.numbers >= self.fresh_from
-        if self.learned is None:
-            return None
-        hashes = contents(rows.X) if rows.group is None else rows.group.view(np.uint64)
-        place = np.searchsorted(self.learned, hashes)
-        return np.asarray(self.learned[np.minimum(place, len(self.learned) - 1)] != hashes)
-
-    @property
-    def told(self) -> dict[str, Any] | None:
-        """`description`, and a note on the error where the metric is from a file."""
-        return (
-            {**(self.description or {}), "note": ALL_ROWS}
-            if self.from_file and self.metric is not None
-            else self.description
-        )
-
-    @property
-    def distance(self) -> str | None:
-        """The distance that was chosen; None where none was."""
-        chosen = Geometry.of(self.description["name"]) if self.description and "best" in self.description else None
-        return None if chosen is None else chosen.distance
-
-    def weighed(self, weights: NDArray[np.float64] | None) -> Measured:
-        """What is known, with the weights that members have; None for equal ones."""
-        if weights is None:
-            return self
-        return replace(self, description={**(self.description or {}), "weights": weights.tolist()})
-
-    def answering(self, observed: Observed) -> Observed:
-        """What was found of the labels, and that the problems learn roots of values where these were chosen."""
-        mean, deviation = (self.description or {}).get("root", (None, None))
-        if observed.values is None or observed.values.low < 0.0:  # as other data than those of a metric file may be
-            return observed
-        return replace(observed, values=replace(observed.values, root_mean=mean, root_deviation=deviation))
-
-    @property
-    def members(self) -> Members | None:
-        """The geometries of a model whose members have different ones; None where all have the same."""
-        return members_of(self.metric, self.description)
-
-    def mapped(self, X: Examples) -> Examples:
-        """Scaled rows after ranks and metric."""
-        X = X if self.ranks is None else self.ranks.apply(X)
-        return X if self.metric is None else self.metric.apply(X)
-
-    @property
-    def asked(self) -> str:
-        """The metric that was asked for when it was learned."""
-        if self.description is None:
-            return EUCLIDEAN
-        return "auto" if "best" in self.description else str(self.description["name"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Entries of a file's config about the metric."""
-        return {} if self.description is None else {"metric": self.asked, "learned": self.description}
 
 
 def measure(
@@ -159,13 +69,13 @@ def measure(
         return known
     rng, fresh = LearningPlan.rng(config.seed, -1, 0), np.ones(n, np.bool_)
     order, count = rng.permutation(n), learn_rows(n, config.metric_name)
-    if _by_blocks(config, data):
+    if by_blocks(config, data):
         fresh[:count] = False
     else:
         fresh[first_rows(order, count, _mates(data, threads))] = False
     rows = np.flatnonzero(~fresh).astype(np.int64)
-    (labelled, strata), in_order = _labelled(data, observed, config, count), _by_blocks(config, data)
-    mates, roots = _choice_mates(data, config), _Roots.of(data, observed, config, count)
+    (labelled, strata), in_order = labelled_rows(data, observed, config, count), by_blocks(config, data)
+    mates, roots = _choice_mates(data, config), Roots.of(data, observed, config, count)
     learning = _Learning(labelled, strata, rows, ranks, config, threads, mates, rng, n, None, observed, in_order, roots)
     measured = learning.measured()
     return measured if measured.metric is None else replace(measured, fresh=fresh)
@@ -192,7 +102,7 @@ def measure_drawn(
     choosing = None if near is None else len(every) + np.arange(len(near.y), dtype=np.int64)
     data = (drawn if near is None else together([drawn, near])).dataset
     data.table, data.columns = head.table, head.columns.kept
-    (labelled, strata), in_order = _labelled(data, observed, config, len(drawn.y)), _by_blocks(config, data)
+    (labelled, strata), in_order = labelled_rows(data, observed, config, len(drawn.y)), by_blocks(config, data)
     mates = _choice_mates(data, config)
     learning = _Learning(
         labelled, strata, every, ranks, config, threads, mates, rng, head.rows, choosing, observed, in_order
@@ -200,20 +110,10 @@ def measure_drawn(
     measured = learning.measured()
     if measured.metric is None:
         return measured
-    if _by_blocks(config, data):
+    if by_blocks(config, data):
         return replace(measured, fresh_from=int(LEARN_SHARE * head.rows))
     hashes = contents(measured.mapped(data.X)) if data.group is None else data.group.view(np.uint64)
     return replace(measured, learned=np.unique(hashes))
-
-
-def _by_blocks(config: TrainingConfig, data: Dataset) -> bool:
-    """True where the first rows learn, and the later ones say what the error is."""
-    return config.blocks and data.group is None
-
-
-def _stretches(n: int, count: int = CHOICE_FOLDS) -> NDArray[np.int64]:
-    """Stretches (n,) of rows in an order: as many as folds, or so many."""
-    return np.arange(n) * count // max(n, 1)
 
 
 def _mates(data: Dataset, threads: Threads, rows: NDArray[np.int64] | None = None) -> Mates | None:
@@ -228,8 +128,8 @@ def _choice_mates(data: Dataset, config: TrainingConfig) -> Callable[[NDArray[np
     """Function that gives which of some rows (m,), ascending, stay together where the metric is chosen."""
 
     def mates(rows: NDArray[np.int64], threads: Threads) -> Mates | None:
-        if _by_blocks(config, data):
-            return Mates(_stretches(len(rows), CHOICE_FOLDS * TESTED), whole=True)
+        if by_blocks(config, data):
+            return Mates(stretches(len(rows), CHOICE_FOLDS * TESTED), whole=True)
         return _mates(data, threads, rows)
 
     return mates
@@ -254,35 +154,6 @@ def _untried(
     name = Geometry(config.method.distance, kept is not None).label
     tried = {name: value for name, value in asdict(NONE_TRIED).items() if name != "members"}
     return Measured(ranks=kept, description=tried | {"name": name, "why": why})
-
-
-@dataclass(frozen=True)
-class _Roots:
-    """Rows that learn the square roots of their values.
-
-    Attributes
-    ----------
-    values : where the values lie, and their roots.
-    data, y : the rows, and (n,) their values.
-    """
-
-    values: ValueRange
-    data: MetricRows
-    y: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, data: Dataset, observed: Observed, config: TrainingConfig, learning: int) -> Self | None:
-        """The roots of values; None where some values have none, rows are many, or the options leave them out."""
-        known = observed.values
-        if known is None or known.low < 0.0 or len(data.y) > ROOT_ROWS or not config.tries_roots:
-            return None
-        roots, share = np.sqrt(np.maximum(data.y, 0.0)), np.ones(len(data.y)) if data.weight is None else data.weight
-        mean = float(roots @ share / share.sum())
-        deviation = float(np.sqrt(np.square(roots - mean) @ share / share.sum()))
-        if not deviation > 0.0:
-            return None
-        values = replace(known, root_mean=mean, root_deviation=deviation)
-        return cls(values, _labelled(data, replace(observed, values=values), config, learning)[0], data.y)
 
 
 @dataclass(frozen=True)
@@ -315,7 +186,7 @@ class _Learning:
     near: NDArray[np.int64] | None = None
     observed: Observed | None = None
     in_order: bool = False
-    roots: _Roots | None = None
+    roots: Roots | None = None
 
     def measured(self) -> Measured:
         """What the options ask for."""
@@ -342,7 +213,7 @@ class _Learning:
         """The geometry that is chosen, or those of members, for values or their square roots."""
         some = np.sort(self.rng.permutation(self.rows)[:CHOICE_ROWS]) if self.near is None else self.near
         mates, strata = self.mates(some, self.threads), self.strata[some]
-        folds = _stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
+        folds = stretches(len(some)) if self.in_order else stratified_folds(strata, self.rng, mates)
         if self.roots is None or not self._roots_pay(self.roots, some, folds):
             return self._choice(some, folds, mates)
         values = self.roots.values
@@ -351,7 +222,7 @@ class _Learning:
         root = values.root_mean, values.root_deviation
         return replace(measured, description={**(measured.description or {}), "root": root})
 
-    def _roots_pay(self, roots: _Roots, some: NDArray[np.int64], folds: NDArray[np.int64]) -> bool:
+    def _roots_pay(self, roots: Roots, some: NDArray[np.int64], folds: NDArray[np.int64]) -> bool:
         """Whether square roots are better to learn than values, by rows that choose."""
         ranks = None if self.config.views == "none" else self.ranks
         both = _viewed(self.data, some, ranks), _viewed(roots.data, some, ranks)
@@ -499,43 +370,3 @@ def tries_ranks(config: TrainingConfig, dense: bool, features: int) -> bool:
     if config.views == "auto":
         return config.metric_name == "auto" and dense and features <= WIDE
     return config.views == "ranks"
-
-
-def _labelled(
-    data: Dataset, observed: Observed, config: TrainingConfig, learning: int
-) -> tuple[MetricRows, NDArray[np.float64]]:
-    """The rows with what they should learn, their weights; and what they are dealt out by.
-
-    Classes have a problem each, values one: standardised. learning : so many of the rows, the first ones, are learned
-    from where folds are stretches.
-    """
-    weight, of_values = np.ones(len(data.y)), observed.values is not None
-    target: Target
-    if of_values:
-        target = config.target(observed)
-    else:
-        target = Classification(observed.labels, "ova")
-        cost = class_factors(config.class_weights, observed.labels)
-        weight = (cost / cost.max())[target.codes(data.y)]
-    if data.weight is not None:
-        weight *= data.weight / data.weight.max()
-    Y = target.encode(data.y).astype(np.float32)
-    losses = config.method.value_losses
-    levels = tuple(loss.level for loss in losses) if all(loss.name == QUANTILE for loss in losses) else ()
-    if observed.values is not None:
-        Y = Y[:, :1] if observed.values.usual_mean is None else np.clip(Y[:, :1], -FAR, FAR)
-    group = data.group
-    if _by_blocks(config, data):
-        group = np.full(len(Y), CHOICE_FOLDS - 1, np.int64)
-        group[:learning] = _stretches(learning)
-    rows = MetricRows(data.X, Y, weight, _ties(data), values=of_values, levels=levels, group=group)
-    return rows, target.strata(data.y)
-
-
-def _ties(data: Dataset) -> NDArray[np.int64] | None:
-    """The column of its table that each feature is of; None where no column has several features."""
-    ties = np.asarray((data.table or {}).get("ties", []), np.int64)
-    if data.columns is not None and len(ties):
-        ties = ties[data.columns]
-    numbers = np.unique(ties, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return numbers if 0 < len(np.unique(numbers)) < len(numbers) else None

@@ -57,7 +57,8 @@ from localsvm.runs.config import TrainingConfig, check_features, check_labels
 from localsvm.runs.preparation.demand import Demand
 from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
-from localsvm.runs.preparation.metric import Measured, measure, measure_drawn, tries_ranks, untried
+from localsvm.runs.preparation.measured import Measured
+from localsvm.runs.preparation.metric import measure, measure_drawn, tries_ranks, untried
 from localsvm.runs.preparation.regions import Regions, centres_of
 from localsvm.runs.preparation.stored import check_coarse, check_kept, check_partition, stored_chain
 from localsvm.runs.progress import Clock, Observer
