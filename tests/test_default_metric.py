@@ -129,7 +129,7 @@ def test_a_few_rows_train_as_without(tmp_path: Path) -> None:
 def test_wide_rows_are_left_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wide sparse rows, of which no dense sample fits in memory, are trained on without a learned metric."""
     monkeypatch.setattr(measuring, "choose", Mock(side_effect=AssertionError("a metric was tried")))
-    monkeypatch.setattr(measuring, "_labelled", Mock(side_effect=AssertionError("a metric was tried")))
+    monkeypatch.setattr(measuring, "labelled_rows", Mock(side_effect=AssertionError("a metric was tried")))
     X, y = wide()
     measured = measure(Dataset(X, y), observed_of(y), TrainingConfig(), ALONE)
     assert measured.metric is None and measuring_bytes(X, TrainingConfig(), observed_of(y), 4) == 0
