@@ -19,7 +19,6 @@ from localsvm.estimators import LocalSVC
 from localsvm.methods.cell import Cell
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svm import KernelSVM
-from localsvm.methods.kernel.systems.trend import RIDGE
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.predict import LocalModel
@@ -61,7 +60,8 @@ def solved(cell: Cell, problem: int, rows: np.ndarray, at: np.ndarray, sloped: b
     if sloped:
         centred, left = X - share @ X, y - share @ y
         moments = (centred * share[:, None]).T @ centred
-        slope = np.linalg.solve(moments + RIDGE * np.trace(moments) * np.eye(len(slope)), centred.T @ (share * left))
+        ridge = max(1e-3, X.shape[1] / (32.0 * w.sum())) * np.trace(moments)
+        slope = np.linalg.solve(moments + ridge * np.eye(len(slope)), centred.T @ (share * left))
     constant = share @ (y - X @ slope)
     a = np.linalg.solve(rbf_kernel(X, gamma=GAMMA) + np.diag(0.5 / (COST * w)), y - X @ slope - constant)
     Z = cell.X[at].astype(np.float64)

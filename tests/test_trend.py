@@ -27,7 +27,7 @@ from localsvm.methods.cell import Job
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.kernel.systems import trend as trends
-from localsvm.methods.kernel.systems.trend import RIDGE, Trend
+from localsvm.methods.kernel.systems.trend import Trend
 from localsvm.selection.cross_validation import CellSelection
 from localsvm.selection.search import Search
 from localsvm.targets.loss_names import EXPECTILE, LEAST_SQUARES, LOSSES, QUANTILE
@@ -37,11 +37,12 @@ POINT: dict[str, Any] = {"gamma": 0.3, "cost": 10.0, "metric": "none", "scale": 
 
 
 def ridge_of(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Ridge:
-    """The ridge regression whose slope a trend has."""
+    """The ridge regression whose slope a trend has: docs/values.md."""
     weight = np.ones(len(y)) if weight is None else weight
+    share_of_spread = max(1e-3, X.shape[1] / (32.0 * weight.sum()))
     share = weight / weight.sum()
     spread = float(np.square(X - share @ X).T @ share @ np.ones(X.shape[1]))
-    return Ridge(alpha=RIDGE * spread * weight.sum()).fit(X, y, sample_weight=weight)
+    return Ridge(alpha=share_of_spread * spread * weight.sum()).fit(X, y, sample_weight=weight)
 
 
 def sloping(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -50,6 +51,34 @@ def sloping(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     X = rng.standard_normal((n, 3)).astype(np.float32)
     X[:, 0] = rng.exponential(1.0, n) ** 2
     return X, 4.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("n", [20, 400])
+def test_a_row_of_weight_2_is_two_rows(n: int) -> None:
+    """Of few and of many rows; those without a weight do not count."""
+    X, y = sloping(2 * n, seed=3)
+    weight = np.random.default_rng(4).permutation(np.repeat([0.0, 2.0], n))
+    cell = cell_of_values(X, y, weight=weight)
+    twice = np.repeat(np.arange(2 * n), cell.weight.astype(np.int64))
+    expected = ridge_of(np.asarray(cell.X, np.float64)[twice], cell.Y[twice, 0])
+    assert_allclose(Trend(cell).slope(WHOLE), expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_the_slope_of_few_rows_with_many_columns_does_not_follow_their_noise() -> None:
+    """Where values are noise alone, what it adds to fresh rows is less than half of what least squares would."""
+    added = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, fresh = (
+            rng.standard_normal((60, 40)).astype(np.float32),
+            rng.standard_normal(60),
+            rng.standard_normal((500, 40)),
+        )
+        cell = cell_of_values(X, y)
+        exact = np.linalg.lstsq(np.column_stack([cell.X, np.ones(60)]), cell.Y[:, 0], rcond=None)[0][:-1]
+        added.append([np.var(fresh @ slope) for slope in (Trend(cell).slope(WHOLE), exact)])
+    ours, plain = np.mean(added, axis=0)
+    assert ours < 0.5 * plain
 
 
 @pytest.mark.parametrize("sparsely", [False, True])

@@ -2,12 +2,13 @@
 
 The slope b is that of a ridge regression of the rows x_i with values y_i and weights w_i,
 
-    min_(b, m) sum_i w_i (y_i - m - b . x_i)^2 / sum_i w_i + RIDGE s |b|^2,
+    min_(b, m) sum_i w_i (y_i - m - b . x_i)^2 / sum_i w_i + r s |b|^2,
 
-where s is the sum of the variances of the columns: columns to which a metric gives little weight get little slope. The
-constant c is the best one, by the loss, for what the slope leaves. Smola, Friess and Schoelkopf (Semiparametric support
-vector machines, NIPS 1998) solve for such a part along with the kernel; here it comes before, so that solvers, starts
-and gaps stay what they are.
+where s is the sum of the variances of the columns: columns to which a metric gives little weight get little slope; and
+r is RIDGE, or d / (COLUMN n) where that is more: the slope of few rows n with many columns d would follow their noise.
+The constant c is the best one, by the loss, for what the slope leaves. Smola, Friess and Schoelkopf (Semiparametric
+support vector machines, NIPS 1998) solve for such a part along with the kernel; here it comes before, so that solvers,
+starts and gaps stay what they are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from localsvm.targets.loss_names import LEAST_SQUARES
 from localsvm.targets.losses import Loss
 
 Floats = NDArray[np.float64]
-RIDGE = 1e-3
+RIDGE, COLUMN = 1e-3, 32.0
 ROUNDED = 1e-12  # of the second moments: smaller variances are what is left of rounding
 STEEPEST = 1e18  # slopes beyond, of columns that are nearly 0, would overflow float32 with the farthest rows
 ROWS = 1000  # whose median is the centre
@@ -110,7 +111,10 @@ class Trend:
 
 
 def _slope(sums: Floats) -> Floats:
-    """The slope (d,) of weighted sums (d + 2, d + 2); 0 where no row has a weight, or all are in one point."""
+    """The slope (d,) of weighted sums (d + 2, d + 2); 0 where no row has a weight, or all are in one point.
+
+    A row of weight 2 counts as two rows.
+    """
     none, total = np.zeros(len(sums) - 2), sums[-1, -1]
     if not total:
         return none
@@ -120,7 +124,8 @@ def _slope(sums: Floats) -> Floats:
     spread = float(np.trace(variances))
     if spread <= ROUNDED * float(np.trace(sums[:-2, :-2])) / total:
         return none
-    slope = np.linalg.solve(variances + RIDGE * spread * np.eye(len(products)), products)
+    ridge = max(RIDGE, len(products) / (COLUMN * total))
+    slope = np.linalg.solve(variances + ridge * spread * np.eye(len(products)), products)
     return slope if np.abs(slope).max() < STEEPEST else none
 
 
