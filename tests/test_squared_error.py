@@ -60,7 +60,7 @@ def solved(cell: Cell, problem: int, rows: np.ndarray, at: np.ndarray, sloped: b
     if sloped:
         centred, left = X - share @ X, y - share @ y
         moments = (centred * share[:, None]).T @ centred
-        ridge = max(1e-3, X.shape[1] / (32.0 * w.sum())) * np.trace(moments)
+        ridge = max(1e-3, X.shape[1] / (32.0 * max(w.sum(), len(w)))) * np.trace(moments)
         slope = np.linalg.solve(moments + ridge * np.eye(len(slope)), centred.T @ (share * left))
     constant = share @ (y - X @ slope)
     a = np.linalg.solve(rbf_kernel(X, gamma=GAMMA) + np.diag(0.5 / (COST * w)), y - X @ slope - constant)

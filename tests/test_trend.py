@@ -39,7 +39,7 @@ POINT: dict[str, Any] = {"gamma": 0.3, "cost": 10.0, "metric": "none", "scale": 
 def ridge_of(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Ridge:
     """The ridge regression whose slope a trend has: docs/values.md."""
     weight = np.ones(len(y)) if weight is None else weight
-    share_of_spread = max(1e-3, X.shape[1] / (32.0 * weight.sum()))
+    share_of_spread = max(1e-3, X.shape[1] / (32.0 * max(weight.sum(), np.count_nonzero(weight))))
     share = weight / weight.sum()
     spread = float(np.square(X - share @ X).T @ share @ np.ones(X.shape[1]))
     return Ridge(alpha=share_of_spread * spread * weight.sum()).fit(X, y, sample_weight=weight)
@@ -62,6 +62,12 @@ def test_a_row_of_weight_2_is_two_rows(n: int) -> None:
     twice = np.repeat(np.arange(2 * n), cell.weight.astype(np.int64))
     expected = ridge_of(np.asarray(cell.X, np.float64)[twice], cell.Y[twice, 0])
     assert_allclose(Trend(cell).slope(WHOLE), expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_small_weights_make_no_small_slope() -> None:
+    X, y = sloping(60, seed=3)
+    ones, small = (Trend(cell_of_values(X, y, weight=np.full(60, unit))).slope(WHOLE) for unit in (1.0, 1.0 / 60.0))
+    assert_allclose(small, ones, rtol=1e-9)
 
 
 def test_the_slope_of_few_rows_with_many_columns_does_not_follow_their_noise() -> None:

@@ -70,7 +70,8 @@ class Trend:
         """The slope (d,) by the rows that a fold does not hold out; WHOLE holds out none."""
         if fold not in self._slopes:
             # a difference of sums would lose what an outlier has rounded off
-            self._slopes[fold] = _slope(np.delete(self._sums, [] if fold == WHOLE else fold, axis=0).sum(axis=0))
+            kept = np.arange(self._cell.n_folds) != fold
+            self._slopes[fold] = _slope(self._sums[kept].sum(axis=0), int(self._rows[kept].sum()))
         return self._slopes[fold]
 
     def products(self, fold: int) -> Floats:
@@ -86,6 +87,11 @@ class Trend:
         """A point (d,) amid the rows, whatever few of them hold, from which sums lose no digits."""
         some = dense_rows(self._cell.X, np.arange(min(len(self._cell.y), ROWS)))
         return np.median(some, axis=0).astype(np.float64)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """Number (folds,) of the rows of each fold that have a weight."""
+        return np.bincount(self._cell.folds[self._weight > 0.0], minlength=self._cell.n_folds)
 
     @cached_property
     def _sums(self) -> Floats:
@@ -110,10 +116,10 @@ class Trend:
             yield places, dense_rows(self._cell.X, places) - self._centre
 
 
-def _slope(sums: Floats) -> Floats:
+def _slope(sums: Floats, rows: int) -> Floats:
     """The slope (d,) of weighted sums (d + 2, d + 2); 0 where no row has a weight, or all are in one point.
 
-    A row of weight 2 counts as two rows.
+    rows : with a weight. One of weight 2 is two rows; but where all weights are small, they are in another unit.
     """
     none, total = np.zeros(len(sums) - 2), sums[-1, -1]
     if not total:
@@ -124,7 +130,7 @@ def _slope(sums: Floats) -> Floats:
     spread = float(np.trace(variances))
     if spread <= ROUNDED * float(np.trace(sums[:-2, :-2])) / total:
         return none
-    ridge = max(RIDGE, len(products) / (COLUMN * total))
+    ridge = max(RIDGE, len(products) / (COLUMN * max(rows, total)))
     slope = np.linalg.solve(variances + ridge * spread * np.eye(len(products)), products)
     return slope if np.abs(slope).max() < STEEPEST else none
 
