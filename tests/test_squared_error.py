@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from overlapping import LABELS, overlapping
 from scipy import sparse
 from selecting import fit, score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -23,25 +25,12 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
-from localsvm.selection.folds import stratified
-from localsvm.targets.classification import MSE, Classification
+from localsvm.targets.classification import MSE
 from localsvm.targets.detection import Detection
 
 GAMMA, COST = 0.4, 3.0
 SQUARED = KernelSVM(loss="squared-error", gamma=(GAMMA,), cost=(COST,), tolerance=1e-8)
-LABELS = np.asarray([1.0, 2.0, 5.0])
-
-
-def cell_of(classes: int = 2, scheme: str = "ova", n: int = 200, weighted: bool = False) -> Cell:
-    """Rows of some classes that overlap, in four folds."""
-    rng = np.random.default_rng(0)
-    y = LABELS[rng.integers(0, classes, n)]
-    X = rng.standard_normal((n, 3)).astype(np.float32)
-    X[:, 0] += y.astype(np.float32)
-    held = stratified(y, 4, rng)
-    order = np.argsort(held, kind="stable")
-    mass = rng.integers(1, 4, n).astype(np.float64) if weighted else np.ones(n)
-    return Cell(X[order], y[order], Classification(LABELS[:classes], scheme, MSE), mass, np.ones(n), held[order])
+cell_of = partial(overlapping, scoring=MSE)
 
 
 def noisy(n: int = 600, share: float = 0.2, seed: int = 0, d: int = 2) -> Dataset:

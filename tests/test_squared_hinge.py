@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from overlapping import overlapping
 from selecting import fit, score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from localsvm.data.blocks.dataset import Dataset
 from localsvm.errors import OptionError
 from localsvm.kernels._kernels import aligned, padded
-from localsvm.methods.cell import Cell
 from localsvm.methods.cell_size import CellSize
 from localsvm.methods.kernel.rbf import GlobalSVM
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
-from localsvm.selection.folds import stratified
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.boxes import HINGE, SQUARED_HINGE, Boxes
-from localsvm.targets.classification import Classification
 
 GAMMA, COST = 0.4, 3.0
 SQUARED = KernelSVM(loss="squared-hinge", gamma=(GAMMA,), cost=(COST,), tolerance=1e-8)
-LABELS = np.asarray([1.0, 2.0, 5.0])
 
 
 def newton(K: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
@@ -45,31 +41,12 @@ def newton(K: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
     raise AssertionError("no support is its own")
 
 
-def rows(n: int = 200, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some classes that overlap."""
-    rng = np.random.default_rng(seed)
-    y = LABELS[rng.integers(0, classes, n)]
-    X = rng.standard_normal((n, 3)).astype(np.float32)
-    X[:, 0] += y.astype(np.float32)
-    return X, y
-
-
-def cell_of(classes: int, scheme: str, weighted: bool) -> Cell:
-    """These rows, in four folds."""
-    X, y = rows(classes=classes)
-    rng = np.random.default_rng(1)
-    held = stratified(y, 4, rng)
-    order = np.argsort(held, kind="stable")
-    mass = rng.integers(1, 4, len(y)).astype(np.float64) if weighted else np.ones(len(y))
-    return Cell(X[order], y[order], Classification(LABELS[:classes], scheme), mass, np.ones(len(y)), held[order])
-
-
 @pytest.mark.parametrize(
     ("classes", "scheme", "weighted"), [(2, "ova", False), (2, "ova", True), (3, "ova", False), (3, "ava", True)]
 )
 @pytest.mark.fast(4)
 def test_held_out_values_and_models_are_those_of_newton(classes: int, scheme: str, weighted: bool) -> None:
-    cell = cell_of(classes, scheme, weighted)
+    cell = overlapping(classes, scheme, weighted=weighted)
     grid, every = SQUARED.grid(cell, 200.0, 4), np.arange(len(cell.y))
     scores = score(SQUARED, cell, grid, [0])
     assert scores.kept is not None and scores.kept.values is not None
@@ -94,8 +71,8 @@ def test_held_out_values_and_models_are_those_of_newton(classes: int, scheme: st
 @pytest.mark.fast(4)
 def test_a_path_has_the_solutions_of_single_costs(kind: type, unit: bool) -> None:
     """Along ascending costs, on from the last of them, and back to a smaller one; some rows are held out."""
-    X, y = rows(300)
-    y, weight = np.where(y == LABELS[0], -1.0, 1.0), np.random.default_rng(2).choice([0.0, 1.0, 3.0], 300)
+    cell = overlapping(n=300)
+    X, y, weight = cell.X, cell.Y[:, 0], np.random.default_rng(2).choice([0.0, 1.0, 3.0], 300)
     K = rbf_kernel(X.astype(np.float64), gamma=GAMMA) * (1.0 if unit else 2.0)
     wide, pad = aligned((padded(300), padded(300)), kind), partial(np.pad, pad_width=(0, padded(300) - 300))
     wide[:] = 0.0
@@ -134,7 +111,7 @@ def test_boxes_of_classes_are_on_the_side_of_their_label() -> None:
 
 def test_the_global_svm_has_no_offset_by_squares() -> None:
     """Its default is an offset, which is for the hinge: a model of one point is that of svm."""
-    cell = cell_of(2, "ova", False)
+    cell = overlapping()
     grid, values = SQUARED.grid(cell, 200.0, 4), []
     for method in (SQUARED, GlobalSVM(loss="squared-hinge", gamma=(GAMMA,), cost=(COST,), tolerance=1e-8)):
         state = fit(method, cell, grid, None, "refit").state
@@ -148,12 +125,13 @@ def test_what_squares_do_not_take_is_refused() -> None:
     assert GlobalSVM(loss="squared-hinge").squares_slack
     size = CellSize(20_001, 3, 1.0, 5, 0, problems=1)
     with pytest.raises(OptionError, match=r"--loss squared-hinge takes cells of up to 20,000 rows.*or --loss hinge"):
-        replace(SQUARED).check(size)
+        SQUARED.check(size)
     KernelSVM(gamma=(GAMMA,), cost=(COST,)).check(size)
 
 
 def test_a_model_says_its_loss_and_goes_on_to_predict(tmp_path: Path) -> None:
-    X, y = rows(400)
+    cell = overlapping(n=400)
+    X, y = cell.X, cell.y
     train(Dataset(X, y), TrainingConfig(KernelSVM(loss="squared-hinge")), tmp_path / "m.h5")
     with LocalModel(tmp_path / "m.h5") as model:
         assert model.file.config["method"]["loss"] == "squared-hinge" and model.file.config["select"] == "vote"
