@@ -18,10 +18,9 @@ from localsvm.kernels.scratch import Scratch
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.paths import PathEnd
-from localsvm.methods.kernel.systems.seeds import Seeds
+from localsvm.methods.kernel.systems.seeds import Seeds, Solver
 from localsvm.solvers._smo import KernelDual
 from localsvm.solvers.blocks import BlockDual
-from localsvm.solvers.boxes import Solver
 from localsvm.threads import Threads
 
 GAUSSIAN = Kernel("gaussian", 0.5)

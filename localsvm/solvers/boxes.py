@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.solvers._smo import DualReport, KernelDual, Terms
-from localsvm.solvers.blocks import BlockDual
-from localsvm.solvers.lasvm import OnlineDual
+
+if TYPE_CHECKING:
+    from localsvm.solvers.blocks import BlockDual
+    from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]
-Solver: TypeAlias = KernelDual | BlockDual | OnlineDual
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class Boxes:
         e, plus, minus = (np.where(inside, part, 0.0) for part in (dual.e, dual.plus / safe, dual.minus / safe))
         return cls(low, high, Terms(e, plus, minus, float(cost.sum())))
 
-    def solved(self, solver: Solver, tolerance: float, start: Floats | None) -> tuple[Floats, Floats, DualReport]:
+    def solved(
+        self, solver: KernelDual | BlockDual | OnlineDual, tolerance: float, start: Floats | None
+    ) -> tuple[Floats, Floats, DualReport]:
         """What `KernelDual.solve` finds in these boxes, from coefficients that are clipped to them, or from zeros."""
         first = None if start is None else np.clip(start, self.low, self.high)
         if self.terms is None:

@@ -20,10 +20,10 @@ from localsvm.methods.cell import Cell, Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.expansion import KernelModel
 from localsvm.methods.kernel.systems.paths import PathEnd, ends_of
-from localsvm.methods.kernel.systems.seeds import Seeds
+from localsvm.methods.kernel.systems.seeds import Seeds, Solver
 from localsvm.solvers._smo import DualReport, KernelDual
 from localsvm.solvers.blocks import BlockDual
-from localsvm.solvers.boxes import HINGE, Boxes, Dual, Solver
+from localsvm.solvers.boxes import HINGE, Boxes, Dual
 from localsvm.solvers.lasvm import OnlineDual
 
 Floats = NDArray[np.float64]

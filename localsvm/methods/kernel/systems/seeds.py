@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from localsvm.methods.cell import Job
 from localsvm.methods.kernel.systems.binary_rows import BinaryRows
 from localsvm.methods.kernel.systems.paths import PathEnd, scaled
-from localsvm.solvers.boxes import Solver
+from localsvm.solvers._smo import KernelDual
+from localsvm.solvers.blocks import BlockDual
+from localsvm.solvers.lasvm import OnlineDual
 
 TELLING = 64  # rows whose products with the kernel say how good it is to begin at the bounds
 
 Floats = NDArray[np.float64]
+Solver = KernelDual | BlockDual | OnlineDual
 
 
 class Seeds:
