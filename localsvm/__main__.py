@@ -5,7 +5,6 @@ The command line is imported only then, so that an early Ctrl-C ends the program
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
 import os
@@ -62,7 +61,6 @@ def cv() -> None:
 
 def _prepare() -> None:
     gc.set_threshold(GARBAGE)
-    atexit.register(gc.freeze)  # the interpreter would look for cycles as it ends, a tenth of a run of few rows
     for variable, value in ONE_THREAD.items():  # before numpy is loaded; what the user has set stays
         os.environ.setdefault(variable, value)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a shell's background
