@@ -392,16 +392,34 @@ static int NAME(smo_ridge)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
     return code;
 }
 
+#define SMO_ADDED 4 /* rows that are added while a sum is in a register */
+
+/* out += sum_k c_k times a row, in the order of the rows, so that the sum is that of single ones. */
+static void NAME(add_rows)(const REAL *const rows[SMO_ADDED], const double c[SMO_ADDED], int64_t n, double *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double sum = out[i];
+        for (int k = 0; k < SMO_ADDED; k++)
+            sum += c[k] * (double)rows[k][i];
+        out[i] = sum;
+    }
+}
+
 /* out = K c in float64, rows with c = 0 unread. */
 static void NAME(multiply)(const struct lsvm_smo *p, const double *c, double *out)
 {
+    const REAL *rows[SMO_ADDED];
+    double by[SMO_ADDED];
+    int found = 0;
     for (int64_t i = 0; i < p->n; i++)
         out[i] = 0;
     for (int64_t j = 0; j < p->n; j++)
         if (c[j] != 0) {
-            const REAL *row = NAME(row)(p, j);
-            const double cj = c[j];
-            for (int64_t i = 0; i < p->n; i++)
-                out[i] += cj * (double)row[i];
+            rows[found] = NAME(row)(p, j), by[found++] = c[j];
+            if (found == SMO_ADDED)
+                NAME(add_rows)(rows, by, p->n, out), found = 0;
         }
+    for (int k = 0; k < found; k++)
+        for (int64_t i = 0; i < p->n; i++)
+            out[i] += by[k] * (double)rows[k][i];
 }

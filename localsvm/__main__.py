@@ -16,7 +16,7 @@ from typing import Any
 from localsvm.blas import ONE_THREAD
 
 INTERRUPTED = 130
-GARBAGE = 100_000  # objects, after which cycles are looked for: every 700, it took a twentieth of a run of few rows
+GARBAGE = 200_000  # objects, after which cycles are looked for: every 700, it took a twentieth of a run of few rows
 
 
 def lsvm() -> None:

@@ -77,7 +77,8 @@ class Seeds:
         if not self._bounds:
             return False
         cost, b, f = scaled(end, _cost(jobs))
-        kept = ~np.isin(np.arange(self._n_folds), [job.fold for job in jobs])
+        without = [job.fold for job in jobs]
+        kept = np.asarray([fold not in without for fold in range(self._n_folds)])
         weight, square = self._of_folds
         at_bounds = cost * (weight[kept].sum() - 0.5 * cost * square[kept][:, kept].sum())
         return bool(at_bounds > b @ (self._rows.y - 0.5 * f))
