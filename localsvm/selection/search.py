@@ -194,7 +194,8 @@ class Search:
                 return range(min(n, FIRST_STRETCH))
             first = min(n // USUAL if self.begin is None else self.begin.cost, max(0, n - SHORT_STRETCH))
             return range(first, min(n, first + SHORT_STRETCH))
-        first, last, best = int(scored[0]), int(scored[-1]), int(np.nanargmin(loss))
+        first, last = int(scored[0]), int(scored[-1])
+        best, firmest = (first + int(each[first : last + 1].argmin()) for each in (loss, tie))
         if self.best is not None and loss[best] > self.best.loss:
             falls = last > first and loss[last - 1] - loss[last] > 2.0 * (loss[last] - self.best.loss)
             return range(last + 1, min(n, last + 2)) if falls else range(0)  # half as much more would do
@@ -203,7 +204,7 @@ class Search:
             return smaller
         patience = SHORT_PATIENCE if self._short else PATIENCE
         rising = last - best >= patience and bool((loss[best + 1 : last + 1] > loss[best]).all())
-        if last + 1 < n and not (rising and last - int(np.nanargmin(tie)) >= patience):
+        if last + 1 < n and not (rising and last - firmest >= patience):
             return range(last + 1, last + 2)
         return smaller
 
