@@ -60,10 +60,10 @@ class Distance(ABC):
 
     def from_rows(self, Z: Dense, rows: NDArray[np.int64]) -> Dense:
         """How far mapped rows Z (m, r) are from some of them, (rows, m): the base of the kernel."""
-        panels = Panels(np.ascontiguousarray(Z[rows]), Kernel(self.kernel).base)
-        out = aligned((len(Z), padded(len(rows))), np.float32)
-        panels.products(Z, out, panels.norms_of(Z))
-        return np.ascontiguousarray(out[:, : len(rows)].T)
+        panels, some = Panels(Z, Kernel(self.kernel).base), np.ascontiguousarray(Z[rows])
+        out = aligned((len(rows), padded(len(Z))), np.float32)
+        panels.products(some, out, panels.norms_of(some))
+        return out[:, : len(Z)]
 
     @abstractmethod
     def size(self, L: Floats) -> float:

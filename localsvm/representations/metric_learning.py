@@ -229,7 +229,7 @@ def learning_bytes(rows: int, columns: int, matrix: int, sample: int = SAMPLE, o
         + OUTPUT_BYTES * outputs * half
         + MATRIX_ARRAYS * 8 * matrix * matrix
         + 4 * columns * max(8 * half + pool, 4 * pool)
-        + 4 * (padded(POOL_STEPS) + POOL_STEPS) * pool
+        + 4 * POOL_STEPS * padded(pool)
     )
 
 
