@@ -1,6 +1,7 @@
 """What the wrappers of csrc share: its codes as exceptions, the SIMD level in use, and matrices as rows.h has them."""
 
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "status.h":
@@ -37,6 +38,10 @@ cdef const lsvm_ops *ops_at(object level) except NULL
 # be kept as long as `rows` is used; X must not change meanwhile.
 cdef tuple take_rows(object X, lsvm_rows *rows)
 
-# Where the first element of an array is.
-cdef inline void *address(object array):
-    return <void *><uintptr_t>array.ctypes.data
+# Where the first element of an array is. Its `ctypes.data` takes ten times as long.
+cdef inline void *address(object array) except? NULL:
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDED_RO)
+    cdef void *first = view.buf
+    PyBuffer_Release(&view)
+    return first
