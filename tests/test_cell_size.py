@@ -35,16 +35,23 @@ POINT = KernelSVM(gamma=(0.5,), cost=(1.0,))
 @pytest.mark.fast(7)
 def test_it_goes_by_the_number_of_rows(rows: int, size: int) -> None:
     assert TrainingConfig().for_rows(rows).cell_size == size
-    others = {name: method().default_cell_size(rows) for name, method in methods().items() if name != "svm"}
+    others = {name: method().default_cell_size(rows, 500) for name, method in methods().items() if name != "svm"}
     assert others == dict.fromkeys(others, 2000) and len(others) > 10
+
+
+@pytest.mark.parametrize(("rows", "size"), [(10_000, 10_000), (100_000, 10_000), (200_000, 5000), (250_000, 4000)])
+def test_rows_of_many_values_have_larger_cells(rows: int, size: int) -> None:
+    assert TrainingConfig().for_rows(rows, svm.WIDE).cell_size == size
+    assert TrainingConfig().for_rows(rows, svm.WIDE - 1).cell_size == TrainingConfig().for_rows(rows).cell_size
 
 
 def test_the_help_says_so() -> None:
     train_help = " ".join(invoke("train", "--help").stdout.split())
     told = re.search(r"--cell-size .*?\[default: ([^\]]*)\]", train_help)
     assert told is not None and told[1].startswith("for svm 10000, with more")
-    assert re.findall(r"\d+", told[1]) == ["10000", "10000", "10", "8", "4000", "2000"]
+    assert re.findall(r"\d+", told[1]) == ["10000", "10000", "10", "8", "10", "9", "100", "4000", "2000"]
     assert (svm.LARGE, svm.CELL_WORK, svm.SMALL) == (10_000, 10**8, 4000)
+    assert (svm.WIDE_WORK, svm.WIDE) == (10**9, 100)
 
 
 def test_a_size_that_is_given_wins() -> None:
