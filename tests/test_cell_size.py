@@ -40,18 +40,18 @@ def test_it_goes_by_the_number_of_rows(rows: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(("rows", "size"), [(10_000, 10_000), (100_000, 10_000), (200_000, 5000), (250_000, 4000)])
-def test_rows_of_many_values_have_larger_cells(rows: int, size: int) -> None:
-    assert TrainingConfig().for_rows(rows, svm.WIDE).cell_size == size
-    assert TrainingConfig().for_rows(rows, svm.WIDE - 1).cell_size == TrainingConfig().for_rows(rows).cell_size
+def test_rows_of_many_columns_have_larger_cells(rows: int, size: int) -> None:
+    assert TrainingConfig().for_rows(rows, svm.WIDE + 1).cell_size == size
+    assert TrainingConfig().for_rows(rows, svm.WIDE).cell_size == TrainingConfig().for_rows(rows).cell_size
 
 
 def test_the_help_says_so() -> None:
     train_help = " ".join(invoke("train", "--help").stdout.split())
     told = re.search(r"--cell-size .*?\[default: ([^\]]*)\]", train_help)
     assert told is not None and told[1].startswith("for svm 10000, with more")
-    assert re.findall(r"\d+", told[1]) == ["10000", "10000", "10", "8", "10", "9", "100", "4000", "2000"]
+    assert re.findall(r"\d+", told[1]) == ["10000", "10000", "10", "8", "10", "9", "256", "4000", "2000"]
     assert (svm.LARGE, svm.CELL_WORK, svm.SMALL) == (10_000, 10**8, 4000)
-    assert (svm.WIDE_WORK, svm.WIDE) == (10**9, 100)
+    assert (svm.WIDE_WORK, svm.WIDE) == (10**9, 256)
 
 
 def test_a_size_that_is_given_wins() -> None:

@@ -233,8 +233,8 @@ class Method(ABC):
         """Whether the options leave one point of the grid."""
         return False
 
-    def default_cell_size(self, rows: int, row_values: int = 1) -> int:
-        """Default of -c, the most rows of a cell, for so many rows in all. row_values: see `Head`."""
+    def default_cell_size(self, rows: int, columns: int = 1) -> int:
+        """Default of -c, the most rows of a cell, for so many rows, of so many columns, in all."""
         return 2000
 
     def default_select(self, n_classes: int) -> str:

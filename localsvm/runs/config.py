@@ -311,10 +311,10 @@ class TrainingConfig:
         assert self.cell_size is not None, "settled"
         return self.cell_size
 
-    def for_rows(self, rows: int, row_values: int = 1) -> TrainingConfig:
-        """The options with what depends on the number of rows, and of values of a row (see `Head`), decided."""
+    def for_rows(self, rows: int, columns: int = 1) -> TrainingConfig:
+        """The options with what depends on the number of rows, and of their columns, decided."""
         times = HIGH_TIMES if self.effort == "high" else 1.0
-        usual = int(times * self.method.default_cell_size(int(rows / times), row_values))
+        usual = int(times * self.method.default_cell_size(int(rows / times), columns))
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
         return replace(self, cell_size=size, metric=self.metric_name, repeats=self.known_repeats, effort="normal")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LARGE, SMALL = 10_000, 4000  # rows of a cell
 CELL_WORK = 10**8  # rows of a cell, times all rows: what the time of training grows with
-WIDE, WIDE_WORK = 100, 10**9  # rows of so many values have larger cells: their metric takes most of the time anyway
+WIDE, WIDE_WORK = 256, 10**9  # of more columns cells are larger: their metric takes most of the time anyway
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class KernelSVM(ValueOptions):
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     default_metric: ClassVar[str] = "auto"  # see docs/geometry.md
 
-    def default_cell_size(self, rows: int, row_values: int = 1) -> int:
+    def default_cell_size(self, rows: int, columns: int = 1) -> int:
         """Cells of LARGE rows at most, and of fewer where there are many, but of SMALL at least.
 
         Larger cells make fewer errors, and take more time; see docs/cells.md.
         """
-        work = CELL_WORK if row_values < WIDE else WIDE_WORK
+        work = CELL_WORK if columns <= WIDE else WIDE_WORK
         return max(SMALL, min(LARGE, work // max(1, rows)))
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:

@@ -81,10 +81,10 @@ def needs_disk(path: str | Path, config: TrainingConfig, budget: Budget, jobs: i
     if not budget.room or not os.path.isfile(path) or not _large(path, budget):  # no room: not even for the program
         return None
     counts = counts_of(path, config.zero_based, budget, jobs)
+    config = config.for_rows(counts.rows, counts.width)
     dense = prefers_dense(counts.rows, counts.width, counts.entries)
     size = 4 * counts.rows * counts.width if dense else 8 * (counts.entries + counts.rows)
     values = counts.width if dense else -(-counts.entries // max(1, counts.rows))
-    config = config.for_rows(counts.rows, values)
     shuffled = partition_name(config, counts.rows) == Chunks.name and counts.rows > CHUNK_ROWS
     several = shuffled or with_coarse_size(config, counts.rows, values).coarse_size is not None
     return counts if several and held_bytes(counts.rows, size, jobs) > budget.room else None

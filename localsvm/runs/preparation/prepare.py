@@ -215,7 +215,7 @@ class _Preparing:
             self._engine = self._engine.in_memory()
         known = None if given is None else given.chain.columns
         head = self._engine.head(known, all_rows=self._file is not None)
-        config = config.for_rows(head.rows, head.row_values)
+        config = config.for_rows(head.rows, head.features)
         if self._file is None:
             config = with_coarse_size(config, head.rows, head.row_values)
         if config.coarse_size is None and not self._shuffled(config, head.rows):
