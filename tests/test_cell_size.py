@@ -65,7 +65,7 @@ def test_a_size_that_is_given_wins() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few rows be many."""
-    for name, value in (("LARGE", 60), ("SMALL", 20), ("CELL_WORK", 7500)):
+    for name, value in (("LARGE", 60), ("SMALL", 20), ("CELL_WORK", 7500), ("WIDE_WORK", 12_500)):
         monkeypatch.setattr(svm, name, value)
 
 
@@ -75,27 +75,31 @@ def manifest(path: Path) -> bytes:
 
 
 @pytest.mark.usefixtures("small")
-def test_all_that_make_cells_make_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("wide", "size"), [(2, 30), (1, 50)])
+def test_all_that_make_cells_make_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int, size: int
+) -> None:
     """Commands, the classifier and runs out of core; a partition file keeps the size, and -c replaces it."""
+    monkeypatch.setattr(svm, "WIDE", wide)
     X, y = banana(250, np.random.default_rng(0))
     write(tmp_path / "rows", X, y)
     common = ("--metric", "none", "-q", "-j", 1, tmp_path / "rows")
     invoke("train", "-g", 0.5, "-C", 1, *common, tmp_path / "m.h5")
     invoke("partition", *common, tmp_path / "cells.h5")
     invoke("train", "-g", 0.5, "-C", 1, "--partition-file", tmp_path / "cells.h5", *common[2:], tmp_path / "p.h5")
-    invoke("train", "-g", 0.5, "-C", 1, "-c", 30, *common, tmp_path / "c.h5")
+    invoke("train", "-g", 0.5, "-C", 1, "-c", size, *common, tmp_path / "c.h5")
     config = TrainingConfig(POINT, metric="none")
     train(Disk(tmp_path / "rows", zero_based=False, shifts=config.shifts), config, tmp_path / "d.h5")
     classifier = LocalSVC(gamma=0.5, cost=1.0, metric="none").fit(read(tmp_path / "rows").X, y)
     assert classifier.cell_size is None
     classifier.save(tmp_path / "e.h5")
     kept = load_partition(tmp_path / "cells.h5")
-    assert kept.config["cell_size"] == 30 and kept.config["partition"] == "voronoi" and kept.sizes.max() <= 30
+    assert kept.config["cell_size"] == size and kept.config["partition"] == "voronoi" and kept.sizes.max() <= size
     for name in "mpcde":
         with load_model(tmp_path / f"{name}.h5") as model:
-            assert model.config["cell_size"] == 30 and model.n_cells == len(kept.sizes)
+            assert model.config["cell_size"] == size and model.n_cells == len(kept.sizes)
     assert len({manifest(tmp_path / f"{name}.h5") for name in "mpcd"}) == 1
-    assert load(tmp_path / "e.h5").cell_size == 30
+    assert load(tmp_path / "e.h5").cell_size == size
 
 
 @pytest.mark.usefixtures("small")
