@@ -29,9 +29,9 @@ HOW = """\
   each command and more on large files: it is most of a prediction. A peer's time is training and prediction alone, of
   dense float32 rows in memory.
 - **Which times belong together.** `auto` and LightGBM chosen were timed on one machine, an Intel Xeon with AVX-512 (but
-  for higgs_like_1m and what is over 600 s), beside one or two other processes, "high" on another Intel Xeon (covtype7, mnist
-  and higgs_like_1m on the first one), and the other columns on AMD EPYCs: a random forest takes 3.7 s on magic on the
-  first one, 3.0 s on the second and 4.0 s on the others.
+  for higgs_like_1m and what is over 600 s), beside one or two other processes, "high" on another Intel Xeon (covtype7,
+  mnist and higgs_like_1m on the first one), and the other columns on AMD EPYCs: a random forest takes 3.7 s on magic on
+  the first one, 3.0 s on the second and 4.0 s on the others.
 - **"chosen"** (behind the stroke; defaults before it): each of a peer's settings is trained on three quarters of the
   training rows, the one with the fewest wrong rows on the fourth is trained again on all. The time is that of all of
   it. Boosters have the learning rate 0.1 and at most {trees} trees, ended where {patience} more do not lower the
