@@ -395,11 +395,12 @@ static int NAME(smo_ridge)(const struct lsvm_smo *p, struct lsvm_smo_state *s, d
 #define SMO_ADDED 4 /* rows that are added while a sum is in a register */
 
 /* out += sum_k c_k times a row, in the order of the rows, so that the sum is that of single ones. */
-static void NAME(add_rows)(const REAL *const rows[SMO_ADDED], const double c[SMO_ADDED], int64_t n, double *out)
+static inline __attribute__((always_inline)) void NAME(add_rows)(const REAL *const *rows, const double *c, int count,
+                                                                 int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i++) {
         double sum = out[i];
-        for (int k = 0; k < SMO_ADDED; k++)
+        for (int k = 0; k < count; k++)
             sum += c[k] * (double)rows[k][i];
         out[i] = sum;
     }
@@ -417,9 +418,8 @@ static void NAME(multiply)(const struct lsvm_smo *p, const double *c, double *ou
         if (c[j] != 0) {
             rows[found] = NAME(row)(p, j), by[found++] = c[j];
             if (found == SMO_ADDED)
-                NAME(add_rows)(rows, by, p->n, out), found = 0;
+                NAME(add_rows)(rows, by, SMO_ADDED, p->n, out), found = 0;
         }
     for (int k = 0; k < found; k++)
-        for (int64_t i = 0; i < p->n; i++)
-            out[i] += by[k] * (double)rows[k][i];
+        NAME(add_rows)(rows + k, by + k, 1, p->n, out);
 }

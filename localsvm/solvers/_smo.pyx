@@ -5,7 +5,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t
 
-from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, lsvm_ops, lsvm_poll, ops_at, poll, raise_for
+from localsvm._core cimport LSVM_ALIGN, LSVM_PAD, address, lsvm_ops, lsvm_poll, ops_at, poll, raise_for
 
 from localsvm.kernels._kernels import RowsOnDemand
 
@@ -154,7 +154,7 @@ cdef class KernelDual:
             if not unit_diagonal:
                 raise ValueError("rows on demand have a unit diagonal")
             K = self.rows.array
-        if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or K.ctypes.data % LSVM_ALIGN:
+        if K.dtype not in (np.float32, np.float64) or not K.flags.c_contiguous or <size_t>address(K) % LSVM_ALIGN:
             raise ValueError("K must be an aligned C-order float32 or float64 array")
         if K.shape[0] % LSVM_PAD or K.shape[1] % LSVM_PAD or targets.shape[0] != K.shape[0] or K.shape[1] < K.shape[0]:
             raise ValueError("K must be padded, and y as long as K has rows")
@@ -164,7 +164,7 @@ cdef class KernelDual:
         self.ops = ops_at(None)
         self.p.n = K.shape[0]
         self.p.ld = K.shape[1]
-        self.p.k = <const void *><size_t>K.ctypes.data
+        self.p.k = <const void *>address(K)
         if self.rows is not None:
             self.p.rows = <const lsvm_kernel_rows *><size_t>self.rows.address
         self.p.is_double = K.dtype == np.float64
