@@ -464,10 +464,10 @@ def test_the_best_of_the_refinements_is_kept() -> None:
     cell = cell_of_values(*examples(n, seed=2), folds=3)
     K = Gram(cell.X, Scratch()).matrix(kernel)
     system = SquaresSystem(cell, K, kernel, 1e-3, cell.target.losses)
-    costs = np.asarray([1.0, 5e4, 1e5])  # beyond, it is up to the processor's rounding whether any round is better
-    y = np.repeat((cell.Y[:, 0] - cell.Y[:, 0].mean())[None], 3, axis=0).astype(np.float32)
+    costs = np.asarray([1.0, 5e4, 8e4, 1e5])  # how much better the last one gets is up to the processor's rounding
+    y = np.repeat((cell.Y[:, 0] - cell.Y[:, 0].mean())[None], 4, axis=0).astype(np.float32)
     one = np.ones_like(y)
-    systems = Systems(y, one * (0.5 / costs[:, None]).astype(np.float32), one, np.zeros(3, np.int64))
+    systems = Systems(y, one * (0.5 / costs[:, None]).astype(np.float32), one, np.zeros(4, np.int64))
     begun = solve(system._product, systems, system._landmarks, 1e-3)
     solved, a, products = system._certified(systems, begun, 1e-3)
     np.testing.assert_allclose(products, np.stack([system._wide_product(each) for each in a]), atol=1e-9)
