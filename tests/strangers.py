@@ -115,7 +115,7 @@ def _of_array(place: str, array: np.ndarray) -> Iterator[Damage]:
         return Damage(place, kind, lambda file: replace(file, place, values))
 
     yield Damage(place, "missing", lambda file: file.__delitem__(place))
-    other = {"f4": "f8", "f8": "f4", "i4": "f4", "i8": "f8", "u1": "i8"}[array.dtype.str[1:]]
+    other = {"f4": "f8", "f8": "f4", "i4": "f4", "i8": "f8", "u1": "i8", "u8": "i8"}[array.dtype.str[1:]]
     yield put("dtype", array.astype(other))
     yield put("rank", array[:, None] if array.ndim == 1 else array.ravel())
     if len(array):

@@ -50,6 +50,7 @@ def describe(model: Model, detected: Detected | None = None) -> dict[str, Any]:
         "select": _select(model),
         "models": _models(model) if "model_fold" in model.row_ptr else None,
         "calibration": Calibration.from_state(arrays).describe() if kind == KIND else None,
+        "copies": None if model.copies is None else len(model.copies[1]["signatures"]),
         "detection": None if detected is None else detected.describe(),
         "thresholds": spread(arrays["threshold"].tolist()) if "threshold" in arrays else None,
     }
@@ -155,6 +156,8 @@ def description_text(facts: dict[str, Any], every: bool = False) -> str:
     ]
     if facts["calibration"]:
         lines.append(("probabilities", calibration_text(facts["calibration"])))
+    if facts["copies"]:
+        lines.append(("copies", f"get the labels of {facts['copies']:,} different training rows"))
     lines += front_lines(facts["detection"])
     if facts["thresholds"]:
         lines.append(("thresholds", f"{spread_text(facts['thresholds'])}, up to which rows are novel"))
@@ -178,7 +181,8 @@ def _selection(facts: dict[str, Any], config: dict[str, Any]) -> str:
     """
     lists = [value for value in config["method"].values() if isinstance(value, (list, tuple))]
     if all(len(values) == 1 for values in lists):
-        members = "weights of the members" if members_text(config.get("learned")) else ""
+        copies = "labels of copies" if facts["copies"] else ""
+        members = "weights of the members" if members_text(config.get("learned")) else copies
         what = "probabilities" if facts["calibration"] else "thresholds" if facts["thresholds"] else members
         return "none (one point)" + (f", {config['folds']} folds for the {what}" if what else "")
     return f"{config['folds']} folds, {config['grid']} grid, {facts['select']}"

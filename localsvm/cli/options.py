@@ -47,7 +47,7 @@ SCALES = ("std", "none", "zscore", "minmax", "row")
 BALANCED = "balanced"  # what --weights takes beside a file
 SMALL_CELL = 100  # below this, -c may be meant as LIBSVM's cost
 VIEWS = ("none", "ranks", "auto")
-ROOTS = ("none", "auto")
+ROOTS = COPIES = ("none", "auto")
 EFFORTS = ("low", "normal", "high")
 METRICS = ("none", "auto", "diag", "full", "nca", "itml", "lmnn", "rank:R")
 
@@ -300,6 +300,14 @@ coverage = option(
     metavar="SHARE",
     help="Keep what lsvm-predict --coverage needs for intervals (of values) or sets of labels that hold the truth of "
     "so many new rows, as 0.9: quantiles are trained beside values, and probabilities of classes calibrated.",
+    group=Group.SELECTION,
+)
+copies = option(
+    "--copies",
+    type=Names(COPIES),
+    show_default="auto with --metric auto, else none",
+    help="What decides for a row that equals training rows in all columns. none: the SVM; auto: the label that these "
+    "have, if by cross-validation it is wrong at most a quarter as often as the SVM.",
     group=Group.SELECTION,
 )
 repeats = option(

@@ -198,6 +198,11 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
         click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
     for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
+    if not isinstance(score, ValueScore) and score.copies:
+        right, rest = score.right - score.copies_right, score.total - score.copies
+        others = f"; accuracy of the others {100 * right / rest:g}% ({right}/{rest})" if rest else ""
+        what = f"{score.copies:,} of {score.total:,} rows equal training rows and get their labels{others}"
+        click.echo(f"note: {what}", err=True)
     if isinstance(score, ValueScore):
         text = value_score_text(score)
     else:

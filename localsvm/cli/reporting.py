@@ -170,6 +170,7 @@ def summary_text(summary: Summary, method: Method, model_file: str) -> str:
             ("selection", _selection(summary)),
             ("models", f"{summary.models:,}{of_squares}{with_support}, {converged}"),
             *([("probabilities", calibration_text(summary.calibration))] if summary.calibration else []),
+            *([("copies", copies_text(summary.copies))] if summary.copies else []),
             *front_lines(summary.detection),
             ("time", seconds_text(summary.seconds)),
             ("model", model_file),
@@ -187,6 +188,17 @@ def calibration_text(calibration: dict[str, Any]) -> str:
     return f"by {sigmoids}{curve}"
 
 
+def copies_text(copies: dict[str, Any]) -> str:
+    """Text on the labels that copies of training rows get.
+
+    copies : the result of `Judged.describe`.
+    """
+    wrong, missed = copies["error"], copies["model_error"]
+    return (
+        f"get the label of their training row: wrong on {wrong:.2%} of {copies['rows']:,} rows (models: {missed:.2%})"
+    )
+
+
 def _selection(summary: Summary) -> str:
     scored = f"; {recalls_text(summary.cv_recalls, summary.labels)}" if summary.cv_recalls else ""
     if summary.progressive_error is not None:
@@ -195,7 +207,8 @@ def _selection(summary: Summary) -> str:
         return "none (one point)" if summary.points == 1 else f"by folds at random, {NO_GROUPS}"
     asked = (
         ("probabilities", summary.calibration), ("front", summary.detection),
-        ("weights of the members", members_text(summary.metric)), ("intervals", True),
+        ("weights of the members", members_text(summary.metric)), ("intervals", summary.score),
+        ("labels of copies", True),
     )  # fmt: skip
     what = next(name for name, there in asked if there)
     why = f"one point, cross-validated for the {what}: " if summary.points == 1 else "cross-validated "

@@ -52,6 +52,7 @@ IN_MEMORY = ("resume", "time_limit", "partition_file", "metric_file", "group_fil
 @opt.select
 @opt.probability
 @opt.coverage
+@opt.copies
 @opt.false_alarm
 @opt.roc
 @opt.alarm

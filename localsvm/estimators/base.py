@@ -61,7 +61,7 @@ FLOATS = (np.float64, np.float32)  # what rows are converted to: the first, unle
 # of TrainingConfig
 RUN = (
     "partition", "cell_size", "coarse_size", "effort", "scale", "metric", "views", "roots", "folds", "grid", "select",
-    "multiclass", "scoring", "false_alarm", "probability", "coverage", "repeats",
+    "multiclass", "scoring", "false_alarm", "probability", "coverage", "copies", "repeats",
 )  # fmt: skip
 
 

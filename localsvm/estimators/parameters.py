@@ -54,7 +54,7 @@ OFFSET_TEXT = """\
 offset_ : float
     The threshold, of several cells in the mean: decision_function(X) is score_samples(X) - offset_.
 """
-OF_CLASSES = ("multiclass", "class_weight", "false_alarm", "probability", "decision_function_shape")
+OF_CLASSES = ("multiclass", "class_weight", "false_alarm", "probability", "copies", "decision_function_shape")
 CLASSES = Kind(False, "label", about=CLASSES_TEXT)
 VALUES = Kind(True, "value", OF_CLASSES, (("loss", LEAST_SQUARES),))
 ONE_KIND = Kind(False, "kind", (*OF_CLASSES, "scoring", "coverage"), about=OFFSET_TEXT)
@@ -181,6 +181,12 @@ COMMON: dict[str, Parameter] = {
     "coverage": Parameter(
         None, "coverage", "float or None",
         "Share of new rows whose truth predict_interval, or predict_set, is to hold, as 0.9; None for neither.",
+    ),
+    "copies": Parameter(
+        None, "copies", "str or None",
+        'What decides for a row that equals training rows in all columns: "none", the SVM, or "auto", the label that '
+        "these have, if by cross-validation it is wrong at most a quarter as often as the SVM. None: "
+        '"auto" where metric is, else "none".',
     ),
     "repeats": Parameter(
         None, "repeats", "int or None",

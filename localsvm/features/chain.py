@@ -103,12 +103,14 @@ class Chain:
 
     def scaled(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
         """Rows that `apply` gives, but without ranks and metric."""
-        if read:
-            return self.scaling.apply(X, in_place=in_place)
+        kept = X if read else self.as_read(X, in_place=in_place)
+        return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
+
+    def as_read(self, X: Examples, *, in_place: bool = False) -> Examples:
+        """Rows after the first steps, as readers give them; arguments as of `apply`."""
         if X.shape[1] != self.width:
             raise DataError(f"the examples have {X.shape[1]} features, those of training {self.width}")
-        kept = self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
-        return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
+        return self.columns.apply(self.origin.apply(X, in_place=in_place), in_place=in_place)
 
     def mapped(self, X: Examples, *, in_place: bool = False) -> Examples:
         """Scaled rows after ranks and metric."""

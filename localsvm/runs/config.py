@@ -33,7 +33,7 @@ from localsvm.targets.novelty import Novelty
 from localsvm.targets.regression import MSE, R2, Regression
 
 EFFORTS = ("low", "normal", "high")
-ROOTS = ("none", "auto")
+ROOTS = COPIES = ("none", "auto")
 LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 USUAL_REPEATS = 2  # where as many good geometries are found
@@ -45,6 +45,7 @@ WHERE_TRUE = ("zero_based", "probability", "balanced", "blocks", "roc", "false_a
 LATER = {
     "metric", "repeats", "coarse_size", "balanced", "zero_based", "force_classes", "probability", "scoring", "blocks",
     "views", "roots", "effort", "coverage", "roc", "false_alarm", "alarm_weights", "alarm",
+    "copies",
 }  # fmt: skip
 
 
@@ -65,6 +66,8 @@ class TrainingConfig:
     views : what columns have beside them: "none", "ranks", or "auto", where a metric that is chosen may have ranks.
     roots : whether square roots of values may be learned in their place: "auto", where `metric` is "auto" and chooses
         them, or "none".
+    copies : whether rows that equal training rows get their labels, where that is clearly better: "auto", or "none";
+        None for "auto" where `metric` is and there is a point to choose.
     folds : of cross-validation, at least 2.
     blocks : folds are stretches of consecutive rows, as of time; else rows are dealt out at random.
     grid : how a grid is searched, "adaptive" or "full".
@@ -121,6 +124,7 @@ class TrainingConfig:
     alarm: float | None = None
     alarm_weights: tuple[float, ...] = ()
     roots: str = "auto"
+    copies: str | None = None
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -139,6 +143,7 @@ class TrainingConfig:
             (opt.scale, self.scale, MODES),
             (opt.views, self.views, VIEWS),
             (opt.roots, self.roots, ROOTS),
+            (opt.copies, self.copies or "none", COPIES),
             (opt.effort, self.effort, EFFORTS),
         ):
             if value not in known:
@@ -199,6 +204,7 @@ class TrainingConfig:
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
             opt.probability(1): self.probability, opt.force_classes: self.force_classes, opt.roc: self.roc,
             opt.multiclass(self.multiclass): self.multiclass != "ova", opt.false_alarm: self.false_alarm is not None,
+            opt.copies("auto"): self.copies == "auto",
         }  # fmt: skip
         for name, value in given.items():
             if self.of_values and value:
@@ -210,6 +216,7 @@ class TrainingConfig:
             opt.class_weights: self.class_weights, opt.weights("balanced"): self.balanced,
             opt.probability(1): self.probability, opt.coverage: self.coverage, opt.force_classes: self.force_classes,
             opt.scoring: self.scoring not in (None, ACCURACY), opt.multiclass("ava"): self.multiclass == "ava",
+            opt.copies("auto"): self.copies == "auto",
         }  # fmt: skip
         for name, value in given.items():
             if self.of_one_kind and value:
@@ -224,6 +231,11 @@ class TrainingConfig:
             raise OptionError(f"{what} compares rows with combinations of columns; leave it out")
 
     def _check_numbers(self) -> None:
+        if self.blocks and self.copies == "auto":
+            what = (
+                f"{opt.copies('auto')} is for new rows that may equal those of training, and with {opt.folds('blocks')}"
+            )
+            raise OptionError(f"{what} they are later ones; leave one of the two out")
         if self.folds < 2:
             raise OptionError(f"{opt.folds} must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:
@@ -252,7 +264,7 @@ class TrainingConfig:
             )
         others = {
             opt.probability(1): self.probability, opt.coverage: self.coverage is not None,
-            opt.scoring(TPR_TNR): self.scoring == TPR_TNR,
+            opt.scoring(TPR_TNR): self.scoring == TPR_TNR, opt.copies("auto"): self.copies == "auto",
         }  # fmt: skip
         for other, given in others.items():
             if given:
@@ -384,10 +396,17 @@ class TrainingConfig:
         left_out |= {"roots"} if self.roots == "auto" else set()
         left_out |= {"coarse_size"} if self.coarse_size is None else set()
         left_out |= {"views"} if self.views == "none" else set()
-        left_out |= {name for name in ("coverage", "alarm") if getattr(self, name) is None}
+        left_out |= {name for name in ("coverage", "alarm", "copies") if getattr(self, name) is None}
         left_out |= {"effort"} if self.effort == "normal" else set()
         decided = {"method": method, "metric": self.metric_name, "repeats": self.known_repeats}
         return {name: value for name, value in {**asdict(self), **decided}.items() if name not in left_out}
+
+    @property
+    def tries_copies(self) -> bool:
+        """Whether copies of training rows may get their labels: of classes, where new rows are like those held out."""
+        usual = "auto" if self.metric_name == AUTO and not self.method.is_point() else "none"
+        classes = not (self.of_values or self.of_one_kind or self.detects)
+        return (self.copies or usual) == "auto" and classes and not self.blocks
 
     @property
     def tries_roots(self) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, between, size_of, within_reach
+from localsvm.data.blocks.numbering import signatures
 from localsvm.data.readers.libsvm import blocks_of, read_blocks
 from localsvm.data.readers.pieces import Counts, TextPiece
 from localsvm.data.readers.tables import is_table
@@ -28,6 +29,7 @@ from localsvm.runs.prediction.extent import BLOCK_BYTES, BUILT, ROW_BLOCK, Exten
 from localsvm.runs.prediction.table_rows import TableNotes, TableRows
 from localsvm.runs.preparation.stored import (
     calibration_of,
+    copies_of,
     coverage_of,
     front_of,
     options_of,
@@ -40,6 +42,7 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification, classes_of, known_recalls, recalls
 from localsvm.targets.conformal import Coverage, label_sets
+from localsvm.targets.copies import Known
 from localsvm.targets.detection import Detection
 from localsvm.targets.probabilities import Calibration
 from localsvm.targets.regression import Regression, regression_of
@@ -61,6 +64,8 @@ class Predicted:
     intervals : (n, 2) float64 of values, or
     sets : (n, classes) bool of classes, where a coverage was asked for; else None.
     ids : the texts of the columns that name the rows of a table; None where there are none.
+    copies : places of the rows that have the label of training rows that they equal; None where the model answers for
+        all.
     """
 
     labels: NDArray[np.float64]
@@ -70,6 +75,7 @@ class Predicted:
     intervals: NDArray[np.float64] | None = None
     sets: NDArray[np.bool_] | None = None
     ids: list[tuple[str, ...]] | None = None
+    copies: NDArray[np.intp] | None = None
 
 
 class LocalModel:
@@ -90,6 +96,7 @@ class LocalModel:
     partition, target : which cells answer for a row, and what becomes of their decision functions.
     calibration : what makes probabilities of decision values, None for a model without.
     coverage : what makes intervals or sets of labels, None for a model without.
+    copies : labels that copies of training rows get; None for a model that answers for them, too.
     detected : the front of weights, and what was chosen of it, None for a model of one weight; see `keep`.
     method : that the cells were trained by.
     table : reader of the rows of a table; None for a model that was trained on LIBSVM text.
@@ -129,6 +136,7 @@ class LocalModel:
         self.target = target_of(file, config)
         self.calibration = calibration_of(file, self.target.n_problems)
         self.coverage = coverage_of(file)
+        self.copies = copies_of(file, self.target)
         self.detected = front_of(file, config, self.target)
         if self.detected is not None:
             self.target = self.detected.target
@@ -164,7 +172,8 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        return self._decide(self.chain.apply(X), 1)
+        X = self.chain.as_read(X)
+        return self._decide(X, 1, self._known(X))
 
     def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
         """Values of `decision_function`, (n, problems) float64, of rows as cells see them, which `chain` gives."""
@@ -202,7 +211,7 @@ class LocalModel:
 
         Raises what `covering` and `Coverage.margin` raise.
         """
-        return self._intervals(self._decide(self.chain.apply(X), 1), level)
+        return self._intervals(self._decide(self.chain.as_read(X), 1, None), level)
 
     def sets(self, X: Examples, level: float) -> NDArray[np.bool_]:
         """Sets of labels (n, classes) of unscaled rows that hold the true one with this probability; none is empty.
@@ -217,7 +226,8 @@ class LocalModel:
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
         """
-        return self._probabilities(self.chain.apply(X), 1)
+        X = self.chain.as_read(X)
+        return self._probabilities(X, 1, self._known(X))
 
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None,
@@ -250,12 +260,24 @@ class LocalModel:
                 tell(counts)
                 yield block
 
-    def _decide(self, X: Examples, number: int) -> NDArray[np.float64]:
-        return self._answers(X, np.zeros((X.shape[0], self.target.n_problems)), number)
+    def _known(self, X: Examples) -> Known | None:
+        """Those of rows as readers give them that equal training rows; None where the model answers for these, too."""
+        return None if self.copies is None else self.copies.known(signatures(X, self.chain.columns.kept))
 
-    def _probabilities(self, X: Examples, number: int) -> NDArray[np.float64]:
-        values = self._answers(X, np.zeros((X.shape[0], len(self.classes.labels))), number, self.calibrated())
-        return np.asarray(values / values.sum(axis=1, keepdims=True))
+    def _decide(self, X: Examples, number: int, known: Known | None) -> NDArray[np.float64]:
+        """Decision values of rows as readers give them; number: of the first, for messages."""
+        values = self._answers(self.chain.apply(X, read=True), np.zeros((X.shape[0], self.target.n_problems)), number)
+        if self.copies is not None and known is not None:
+            self.copies.decide(self.classes, known, values)
+        return values
+
+    def _probabilities(self, X: Examples, number: int, known: Known | None) -> NDArray[np.float64]:
+        mapped, out = self.chain.apply(X, read=True), np.zeros((X.shape[0], len(self.classes.labels)))
+        values = self._answers(mapped, out, number, self.calibrated())
+        shares = np.asarray(values / values.sum(axis=1, keepdims=True))
+        if self.copies is not None and known is not None:
+            self.copies.expect(known, shares)
+        return shares
 
     def predict_blocks(
         self, blocks: Iterable[Dataset], probabilities: bool = False, number: int = 1, coverage: float | None = None
@@ -266,19 +288,21 @@ class LocalModel:
         """
         of_values = isinstance(self.target, Regression)
         for block in merged(blocks, self._extent.rows, self._extent.size):
-            known = block.columns is not None or block.shift is not None  # from `read`
-            X = self.chain.apply(block.X, read=known)
+            read = block.columns is not None or block.shift is not None  # from `read`
+            X = block.X if read else self.chain.as_read(block.X)
+            known = self._known(X)
             first, number = number, number + len(block.y)
             if probabilities or (coverage is not None and not of_values):
-                p = self._probabilities(X, first)
+                p = self._probabilities(X, first, known)
                 labels = self.classes.labels[p.argmax(axis=1)]
                 sets = None if coverage is None else label_sets(p, self.covering().margin(coverage))
-                yield Predicted(labels, np.empty((len(labels), 0)), block.y, p, sets=sets, ids=block.ids)
+                shown = np.empty((len(labels), 0))
+                yield Predicted(labels, shown, block.y, p, sets=sets, ids=block.ids, copies=known and known.rows)
             else:
-                decisions = self._decide(X, first)
+                decisions = self._decide(X, first, known)
                 ends = None if coverage is None else self._intervals(decisions, coverage)
                 shown, labels = self.target.shown(decisions), self.target.decide(decisions)
-                yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids)
+                yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids, copies=known and known.rows)
 
     def _intervals(self, decisions: NDArray[np.float64], level: float) -> NDArray[np.float64]:
         covering = self.covering()
@@ -467,6 +491,7 @@ class Score:
     target : of the model, with its labels.
     right, total : rows.
     confusion : rows by (label of the file, predicted label), where there are any.
+    copies, copies_right : how many of the rows have the label of training rows that they equal, and of these are right.
     """
 
     target: Classification
@@ -475,6 +500,7 @@ class Score:
 
     def __post_init__(self) -> None:
         self.confusion: dict[tuple[float, float], int] = {}
+        self.copies = self.copies_right = 0
         self.sets = self.covered = self.set_labels = 0  # of rows with a label: sets, those that hold it, their labels
 
     def add(self, block: Predicted) -> None:
@@ -483,6 +509,10 @@ class Score:
         y, decided = block.y[labelled], block.labels[labelled]
         self.right += int((decided == y).sum())
         self.total += len(y)
+        if block.copies is not None:
+            copied = block.copies[labelled[block.copies]]
+            self.copies, right = self.copies + len(copied), block.labels[copied] == block.y[copied]
+            self.copies_right += int(right.sum())
         if block.sets is not None:
             known = self.target.labels.searchsorted(y).clip(max=len(self.target.labels) - 1)
             inside = block.sets[labelled][np.arange(len(y)), known] & (self.target.labels[known] == y)
@@ -499,6 +529,7 @@ class Score:
     def merge(self, other: Score) -> None:
         """Count the rows of another one."""
         self.right, self.total = self.right + other.right, self.total + other.total
+        self.copies, self.copies_right = self.copies + other.copies, self.copies_right + other.copies_right
         self.sets, self.covered = self.sets + other.sets, self.covered + other.covered
         self.set_labels += other.set_labels
         for key, rows in other.confusion.items():
@@ -535,6 +566,8 @@ class Score:
         )
         pairs = zip(("false_alarms", "missed"), self.alarms, strict=False)
         report |= {name: {"wrong": wrong, "rows": rows} for name, (wrong, rows) in pairs}
+        if self.copies:
+            report["copies"] = {"right": self.copies_right, "total": self.copies}
         return report | {
             "right": self.right,
             "total": self.total,

@@ -28,6 +28,7 @@ from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpac
 from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
 from localsvm.runs.cells.work import CellReport, wrong_rows
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.copies import Judged, judge
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
@@ -40,6 +41,8 @@ from localsvm.store.model import ModelContent, State, load_model, write_model
 from localsvm.store.outputs import check_writable, signals_held
 from localsvm.targets.classification import classes_of
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.copies import KIND as COPIES
+from localsvm.targets.copies import Copies
 from localsvm.targets.detection import KIND as FRONT
 from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.loss_names import LEAST_SQUARES
@@ -88,8 +91,8 @@ def train(
         with clock("train"), open_journal(journal_path(output), *key, resume=resume, force=force) as journal:
             trained = _Training(prepared, journal, resources, resume).done()
             prepared = _lengthened(prepared, trained)
-            learned = _learned(prepared, trained, journal, clock, resources.observer)
             prepared, mean = _averaged(prepared, trained, journal)
+            learned = _learned(prepared, trained, journal, mean, clock, resources.observer)
             with clock("write"):
                 _write(output, prepared, journal, trained, learned, force, key[0])
             journal.delete()
@@ -102,7 +105,8 @@ def _summary(
 ) -> Summary:  # fmt: skip
     cells, metric, detection = trained.summarised(prepared.config.times), prepared.measured.told, learned.detection
     summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=learned.calibration, metric=metric)
-    summary = replace(summary, detection=None if detection is None else detection.describe())
+    copies = None if learned.copies is None else learned.copies[1].describe()
+    summary = replace(summary, detection=None if detection is None else detection.describe(), copies=copies)
     return summary if mean is None else replace(summary, cv_error=mean.error, cv_recalls=mean.recalls)
 
 
@@ -172,14 +176,18 @@ class Learned(NamedTuple):
     coverage: Coverage | None
     detection: Detected | None
     thresholds: State | None
+    copies: tuple[Copies, Judged] | None
 
 
-def _learned(prepared: PreparedRun, trained: Trained, journal: Journal, clock: Clock, observer: Observer) -> Learned:
+def _learned(
+    prepared: PreparedRun, trained: Trained, journal: Journal, mean: Averaged | None, clock: Clock, observer: Observer
+) -> Learned:  # fmt: skip
     return Learned(
         _calibrated(prepared, trained, journal, clock),
         _covered(prepared, trained, journal),
         _detected(prepared, trained, journal),
         _thresholds(prepared, trained, journal, observer),
+        _copies(prepared, trained, journal, mean),
     )
 
 
@@ -227,6 +235,17 @@ def _thresholds(prepared: PreparedRun, trained: Trained, journal: Journal, obser
         what = f"more new rows than {opt.nu(nu)} may be called novel in {many}"
         observer.note(f"{what}, by too few rows or a large {opt.gamma}; give more rows, or a larger {opt.nu}")
     return state_of(thresholds)
+
+
+def _copies(
+    prepared: PreparedRun, trained: Trained, journal: Journal, mean: Averaged | None
+) -> tuple[Copies, Judged] | None:  # fmt: skip
+    """The labels that copies of training rows get, and by what they are better; None where they are not."""
+    if prepared.repeated is None:
+        return None
+    names = prepared.cells.names_by_repeat(trained.names)
+    weights = None if mean is None else mean.weights
+    return judge(prepared.repeated, prepared.config, prepared.target, journal, names, weights)
 
 
 def _lengthened(prepared: PreparedRun, trained: Trained) -> PreparedRun:
@@ -310,7 +329,8 @@ class _Training:
             observer.cells(len(self._reports), len(self._reports))
         self._work = Work(cells.count, sum(done.complete for done in finished.values()))
         resources = replace(self.resources, work=self._work)
-        trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.observed)
+        judges = prepared.repeated is not None
+        trainer = CellTrainer(prepared.config, cells, prepared.measured, prepared.observed, judges=judges)
         # closing: the workers end with this block, not when a traceback that holds the generator is let go
         with closing(prepared.engine.work(cells, trainer, wanted, resources, finished)) as events:
             for number, name, record in events:
@@ -391,7 +411,7 @@ def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
     learned: Learned, force: bool, key: str,
 ) -> None:  # fmt: skip
-    calibration, coverage, detection, thresholds = learned
+    calibration, coverage, detection, thresholds, copies = learned
     content = ModelContent(
         config=prepared.config.as_dict() | prepared.as_dict(),
         labels=prepared.observed.labels,
@@ -401,6 +421,7 @@ def _write(
         calibration=calibration.kept if calibration else thresholds,
         coverage=(KIND, coverage.state()) if coverage else None,
         front=(FRONT, detection.front.state()) if detection else None,
+        copies=(COPIES, copies[0].state()) if copies else None,
         run=key,
     )
     write_model(output, content, (unpack(journal[name]).state for name in trained.names), len(trained.names), force)

@@ -45,7 +45,7 @@ class ModelContent:
     metric : its kind and its arrays; None for the Euclidean one.
     ranks : the arrays of the rank view; None without.
     report : the names of the parameters that were chosen in each cell, a JSON list, and what was found; for people.
-    calibration, coverage, front : of what kind, and the arrays.
+    calibration, coverage, front, copies : of what kind, and the arrays.
     run : key of the run that made it, by which a finished run is known.
     """
 
@@ -60,6 +60,7 @@ class ModelContent:
     calibration: State | None = None
     coverage: State | None = None
     front: State | None = None
+    copies: State | None = None
     run: str = ""
 
 
@@ -88,6 +89,7 @@ def write_model(
         _write_state(writer, "calibration", "kind", content.calibration)
         _write_state(writer, "coverage", "kind", content.coverage)
         _write_state(writer, "front", "kind", content.front)
+        _write_state(writer, "copies", "kind", content.copies)
 
 
 def load_model(path: AnyPath, verify: bool = True, adopt: Callable[[Model], CellCheck] | None = None) -> Model:
@@ -135,7 +137,7 @@ class Model:
     scaling, partition : the mode, the name; and the arrays of each.
     row_ptr : for each name (n_cells + 1,) int64; the column's rows row_ptr[name][i] to row_ptr[name][i + 1] - 1 are
         cell i's.
-    report, calibration, coverage, front : see `ModelContent`; None where the file has none.
+    report, calibration, coverage, front, copies : see `ModelContent`; None where the file has none.
     """
 
     path: AnyPath
@@ -152,6 +154,7 @@ class Model:
     calibration: tuple[str, dict[str, Array]] | None
     coverage: tuple[str, dict[str, Array]] | None
     front: tuple[str, dict[str, Array]] | None
+    copies: tuple[str, dict[str, Array]] | None
     _container: Container = field(repr=False)
     _columns: dict[str, StoredRows] = field(repr=False)
     _check: CellCheck = field(default=lambda cells: None, repr=False)
@@ -397,6 +400,7 @@ def _read_model(file: Container) -> Model:
         calibration=_read_kind(file, "calibration"),
         coverage=_read_kind(file, "coverage"),
         front=_read_kind(file, "front"),
+        copies=_read_kind(file, "copies"),
         _container=file,
         _columns=columns,
     )

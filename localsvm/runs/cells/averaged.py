@@ -55,9 +55,8 @@ def averaged(
     repeats : names of the records of each member's cells.
     rows : of the run.
     """
-    held = _Held.of(records, repeats, _sample(rows, len(repeats) * target.n_problems, config.seed), target.n_problems)
-    held.weight *= class_factors(config.class_weights, held.y)
-    held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
+    sample = _sample(rows, len(repeats) * target.n_problems, config.seed)
+    held = held_rows(config, target, records, repeats, sample)
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
     halves = folds_of_groups(strata, 2, rng, held.mates)
@@ -74,6 +73,20 @@ def averaged(
     return Averaged(weights, wrong, mass, target.recalls(wrong, mass), target.error(wrong, mass))
 
 
+def held_rows(
+    config: TrainingConfig, target: Target, records: Mapping[str, Record], repeats: Sequence[Sequence[str]],
+    rows: Numbers, chosen: bool = False,
+) -> HeldRows:  # fmt: skip
+    """Held-out values of rows, bounded as those that are averaged, of the rows with these ascending numbers that count.
+
+    chosen : whether rows that chose the metric count, too; other arguments are as of `averaged`.
+    """
+    held = HeldRows.of(records, repeats, rows, target.n_problems, chosen)
+    held.weight *= class_factors(config.class_weights, held.y)
+    held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
+    return held
+
+
 def _sample(rows: int, values: int, seed: int) -> Numbers:
     """Numbers, ascending, of the rows whose held-out values are looked at. values : that a row has."""
     numbers = np.arange(rows, dtype=np.int64)
@@ -85,16 +98,18 @@ def _sample(rows: int, values: int, seed: int) -> Numbers:
 
 
 @dataclass
-class _Held:
+class HeldRows:
     """Held-out values of rows that all members have, and that count.
 
     Attributes
     ----------
+    numbers : (n,) int64 ascending, of the rows.
     values : (members, problems, n) float64.
     y, weight : (n,) labels, and weights in the error.
     mates : which rows stay together.
     """
 
+    numbers: Numbers
     values: Floats
     y: Floats
     weight: Floats
@@ -102,9 +117,10 @@ class _Held:
 
     @classmethod
     def of(
-        cls, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], sample: Numbers, problems: int
+        cls, records: Mapping[str, Record], repeats: Sequence[Sequence[str]], sample: Numbers, problems: int,
+        chosen: bool,
     ) -> Self:  # fmt: skip
-        """Values of the rows of a sample."""
+        """Values of the rows of a sample; chosen : see `held_rows`."""
         values = np.full((len(repeats), problems, len(sample)), np.nan, np.float32)
         y, weight, mates = np.zeros(len(sample)), np.zeros(len(sample)), sample.copy()
         for member, names in enumerate(repeats):
@@ -114,14 +130,15 @@ class _Held:
                 mine = np.flatnonzero(sample[np.minimum(place, len(sample) - 1)] == record["held/numbers"])
                 place = place[mine]
                 values[member][:, place] = unpack(record).values[:, mine]
-                y[place], weight[place] = record["held/y"][mine], _weight(record)[mine]
+                y[place], weight[place] = record["held/y"][mine], _weight(record, chosen)[mine]
                 if "held/mates" in record:
                     mates[place] = record["held/mates"][mine]
         # rows that some member has merged into copies of them, or whose values count in no error, say nothing
         known = np.flatnonzero((weight > 0) & ~np.isnan(values[:, 0]).any(axis=0))
-        return cls(values[:, :, known].astype(np.float64), y[known], weight[known], Mates(mates[known], whole=True))
+        kept = values[:, :, known].astype(np.float64)
+        return cls(sample[known], kept, y[known], weight[known], Mates(mates[known], whole=True))
 
 
-def _weight(record: Record) -> Floats:
-    fresh = record.get("held/fresh")
+def _weight(record: Record, chosen: bool) -> Floats:
+    fresh = None if chosen else record.get("held/fresh")
     return np.asarray(record["held/mass"] if fresh is None else record["held/mass"] * fresh)

@@ -16,7 +16,7 @@ from localsvm.selection.cross_validation import Pick, Point, Scores
 
 TABLE = ("settings", "costs", "loss", "best", "values")  # of a cell's grid and its best point
 DIVISION = "division"  # the name of the last record of a coarse cell; the others are named by their cells
-RECORDS = "records 13"  # how they are packed: a journal of other records belongs to another run
+RECORDS = "records 14"  # how they are packed: a journal of other records belongs to another run
 TUPLES = ("weight", "wrong", "class_weight", "class_wrong", "ends", "chosen", "gains")  # of a report
 
 Record = dict[str, NDArray[Any]]

@@ -107,10 +107,12 @@ class CellTrainer:
     cells, measured : how rows are divided, and which of them say what the error is.
     observed : of the labels of the run.
     fit : whether cells are trained, or only cross-validated.
+    judges : whether held-out values are wanted for what is judged by them after the training.
     """
 
     def __init__(
-        self, config: TrainingConfig, cells: CoarseCells, measured: Measured, observed: Observed, fit: bool = True
+        self, config: TrainingConfig, cells: CoarseCells, measured: Measured, observed: Observed, fit: bool = True,
+        judges: bool = False,
     ) -> None:  # fmt: skip
         assert config.select is not None, "decided by for_labels"
         self.config, self._cells, self._measured = config, cells, measured
@@ -118,7 +120,7 @@ class CellTrainer:
         self.target = config.target(observed)
         asked = config.probability, config.coverage is not None, config.detects, config.of_one_kind
         self.sharp = any(asked)
-        self.holds = self.sharp or cells.members.several
+        self.holds = self.sharp or judges or cells.members.several
 
     def method_of(self, cells: SharedCells) -> Method:
         """The method that trains the cells, which measures by the distance of their repeat."""

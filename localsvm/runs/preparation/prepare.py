@@ -54,6 +54,7 @@ from localsvm.runs.cells.coarse import (
     with_coarse_size,
 )
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.copies import Repeated, Signed
 from localsvm.runs.preparation.demand import Demand
 from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
@@ -104,6 +105,7 @@ class PreparedRun:
     chain, measured, cells : fitted.
     content : fingerprints of the rows and of what else determines the model, by the names that messages give to them.
     off_centre : columns far from 0 compared with how much they vary, where that matters to the method.
+    repeated : the rows that have copies, where these may get their labels; else None.
     """
 
     engine: Engine
@@ -116,6 +118,7 @@ class PreparedRun:
     cells: CoarseCells
     content: dict[str, str]
     off_centre: int
+    repeated: Repeated | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -196,6 +199,7 @@ class _Preparing:
             cells=cells,
             content=content,
             off_centre=self._off_centre(config, chain, found),
+            repeated=found.repeated,
         )
 
     def _alone(self, config: TrainingConfig) -> TrainingConfig:
@@ -256,6 +260,8 @@ class _Preparing:
             if not dense:
                 raise sparse_error()
             statistics["ranked"] = Sample(RankDraw.of(config, head))
+        if self._asked.trains and _tries_copies(config, head):
+            statistics["signed"] = Signed()
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
         seen = found["labels"]
@@ -268,7 +274,8 @@ class _Preparing:
             observed = Observed.of_classes(np.asarray([NORMAL]), [observed.rows])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
         ranked, drawn = samples.get("ranked"), samples.get("drawn")
-        return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked)
+        repeated = Repeated.of(found["signed"], observed) if "signed" in found else None
+        return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked, repeated)
 
     def _content(self, digests: tuple[int, int, int], head: Head) -> dict[str, str]:
         rows, weights, groups = (named(total, head.rows) for total in digests)
@@ -391,6 +398,7 @@ class _Found:
     moments : of the columns; None where scaling asks for none.
     sketches : rows for the coarse cells of each repeat.
     drawn, ranked : rows to learn the metric and the ranks from; None where they are learned from others, or not.
+    repeated : see `PreparedRun`.
     """
 
     observed: Observed
@@ -399,6 +407,7 @@ class _Found:
     sketches: list[Drawn]
     drawn: Drawn | None
     ranked: Drawn | None
+    repeated: Repeated | None
 
 
 def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
@@ -442,6 +451,14 @@ SHIFTED = "; where columns lie far from 0, methods other than svm go without it"
 
 def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:
     return cells.sample(repeat, block.numbers)
+
+
+def _tries_copies(config: TrainingConfig, head: Head) -> bool:
+    """Whether labels of copies are tried. OptionError where they are asked for, and new rows are of new groups."""
+    if head.grouped and config.copies == "auto":
+        what = f"{opt.copies('auto')} is for new rows that may equal those of training"
+        raise OptionError(f"{what}, and here they are of new groups; leave one of the two out")
+    return config.tries_copies and not head.grouped
 
 
 def _one_cell(config: TrainingConfig, rows: int) -> bool:

@@ -29,7 +29,10 @@ from localsvm.store.options import check_options
 from localsvm.store.pieces import Piece, Unsound, floats32, floats64
 from localsvm.targets import novelty, probabilities
 from localsvm.targets.base import Observed, Target, ValueRange
+from localsvm.targets.classification import Classification
 from localsvm.targets.conformal import KIND, Coverage
+from localsvm.targets.copies import KIND as COPIES
+from localsvm.targets.copies import Copies
 from localsvm.targets.detection import KIND as FRONT
 from localsvm.targets.detection import Detected, Detection, Front
 from localsvm.targets.novelty import Novelty
@@ -54,8 +57,11 @@ CALIBRATION_PIECES = {
     "curve": floats64("knots", 2),
     "powers": floats64(2, low=0),
 }
-
-
+COPIES_PIECES = {
+    "signatures": Piece("u8", ("copies",), least=1),
+    "classes": Piece("i4", ("copies",), low=0, below="classes"),
+    "error": floats64(1, low=0, high=1),
+}
 FRONT_PIECES = {
     "rows": floats64(2, low=0, high=MOST_ROWS),
     "false_alarms": floats64("places", low=0),
@@ -198,6 +204,19 @@ def coverage_of(model: Model) -> Coverage | None:
     if not len(arrays["levels"]) or np.any(np.diff(arrays["levels"]) <= 0):
         raise Unsound("/coverage/levels do not ascend")
     return Coverage.from_state(arrays)
+
+
+def copies_of(model: Model, target: Target) -> Copies | None:
+    """Labels that copies of training rows get; None where the model answers for them, too."""
+    if model.copies is None:
+        return None
+    kind, arrays = model.copies
+    if kind != COPIES or not isinstance(target, Classification):
+        raise Unsound(f"/copies@kind: {kind!r} is nothing that copies get from such a model")
+    check("/copies", COPIES_PIECES, arrays, {"classes": len(target.labels)})
+    if np.any(arrays["signatures"][1:] <= arrays["signatures"][:-1]):
+        raise Unsound("/copies/signatures do not ascend")
+    return Copies.from_state(arrays)
 
 
 def front_of(model: Model, config: TrainingConfig, target: Target) -> Detected | None:

@@ -145,6 +145,8 @@ def _check(config: TrainingConfig) -> None:
     if config.detects:
         asked = opt.roc if config.roc else opt.false_alarm(config.false_alarm)
         raise OptionError(f"{name} keeps no held-out values to count false alarms of; leave {asked} or {name} out")
+    if config.copies == "auto":
+        raise OptionError(f"{name} keeps no held-out values to judge by; leave {opt.copies('auto')} or {name} out")
     if config.calibrates or config.coverage is not None:
         asked = opt.probability(1) if config.probability else opt.coverage(config.coverage)
         raise OptionError(f"{name} keeps no held-out values, which {asked} is made of; leave {asked} or {name} out")
