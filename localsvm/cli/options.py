@@ -116,7 +116,7 @@ cell_size = option(
     "-c",
     "--cell-size",
     type=CellSizeType(),
-    show_default="for svm 10000, with more than 10000 rows 10^8 over their number (10^9 beyond 256 columns), but "
+    show_default="for svm 10000, with more than 10000 rows 1.6e8 over their number (1e9 beyond 256 columns), but "
     "4000 at least; else 2000",
     help="No cell has more training rows than this. (It is not LIBSVM's -c: the cost is -C.)",
     group=Group.PARTITION,

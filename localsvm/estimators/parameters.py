@@ -93,8 +93,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "cell_size": Parameter(
         None, "cell_size", "int or None",
-        "No cell has more training rows than this. None: for LocalSVC and LocalSVR 10,000, with more rows 10^8 over "
-        "their number (10^9 beyond 256 columns), but 4,000 at least; else 2,000.",
+        "No cell has more training rows than this. None: for LocalSVC and LocalSVR 10,000, with more rows 1.6e8 over "
+        "their number (1e9 beyond 256 columns), but 4,000 at least; else 2,000.",
     ),
     "coarse_size": Parameter(
         None, "coarse_size", "int or None",

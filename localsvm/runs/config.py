@@ -34,7 +34,8 @@ from localsvm.targets.regression import MSE, R2, Regression
 
 EFFORTS = ("low", "normal", "high")
 ROOTS = COPIES = ("none", "auto")
-LOW_CELL, HIGH_TIMES = 2000, 2.0  # rows of cells with a low effort; with a high one, of cells and of rows for one cell
+LOW_CELL = 2000  # rows of cells with a low effort
+HIGH_TIMES, HIGH_ROWS = 2.0, 1.25  # with a high one: rows of cells over those that fewer rows have, by this factor
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 USUAL_REPEATS = 2  # where as many good geometries are found
 MOST_ROWS = 1 << 40
@@ -325,8 +326,8 @@ class TrainingConfig:
 
     def for_rows(self, rows: int, columns: int = 1) -> TrainingConfig:
         """The options with what depends on the number of rows, and of their columns, decided."""
-        times = HIGH_TIMES if self.effort == "high" else 1.0
-        usual = int(times * self.method.default_cell_size(int(rows / times), columns))
+        times, fewer = (HIGH_TIMES, HIGH_ROWS) if self.effort == "high" else (1.0, 1.0)
+        usual = int(times * self.method.default_cell_size(int(rows / fewer), columns))
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
         return replace(self, cell_size=size, metric=self.metric_name, repeats=self.known_repeats, effort="normal")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 LARGE, SMALL = 10_000, 4000  # rows of a cell
-CELL_WORK = 10**8  # rows of a cell, times all rows: what the time of training grows with
+CELL_WORK = 16 * 10**7  # rows of a cell, times all rows: what the time of training grows with
 WIDE, WIDE_WORK = 256, 10**9  # with more columns, errors fall faster as cells grow
 
 
