@@ -36,6 +36,7 @@ from localsvm.runs import copies
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.copies import Repeated
 from localsvm.runs.predict import LocalModel
+from localsvm.runs.preparation import prepare as preparing
 from localsvm.runs.train import train
 from localsvm.targets.classification import Classification
 from localsvm.targets.copies import Copies
@@ -250,10 +251,22 @@ def test_what_it_does_not_go_with_is_refused(options: dict[str, Any]) -> None:
         TrainingConfig(**{"copies": "auto", **options})
 
 
+def test_copies_are_not_looked_for_among_very_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = twice()
+    monkeypatch.setattr(preparing, "MOST_COPIES", len(y))
+    summary = train(Dataset(X.copy(), y), ASKED, tmp_path / "m.h5")
+    assert summary is not None and summary.copies is not None
+    monkeypatch.setattr(preparing, "MOST_COPIES", len(y) - 1)
+    with pytest.raises(OptionError, match="among 599 rows at most"):
+        train(Dataset(X.copy(), y), ASKED, tmp_path / "n.h5")
+    summary = train(Dataset(X.copy(), y), replace(ASKED, copies=None, metric="auto"), tmp_path / "n.h5")
+    assert summary is not None and summary.copies is None
+
+
 def test_new_groups_have_no_copies(tmp_path: Path) -> None:
     X, y = twice()
     group = np.arange(len(y)) // 5
-    with pytest.raises(OptionError, match="new groups"):
+    with pytest.raises(OptionError, match="is not for new groups"):
         train(Dataset(X.copy(), y, group=group), ASKED, tmp_path / "m.h5")
     summary = train(Dataset(X.copy(), y, group=group), replace(ASKED, copies=None, metric="auto"), tmp_path / "m.h5")
     assert summary is not None and summary.copies is None

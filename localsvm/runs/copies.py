@@ -18,6 +18,7 @@ from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import Classification
 from localsvm.targets.copies import Copies
 
+MOST_ROWS = 1 << 21  # of a run: signatures and labels of all are in memory together, some 70 bytes a row
 LEAST = 20  # rows that have copies: by fewer nothing is judged
 SHARE = 0.25  # of the errors of the model: the most that labels of copies may make
 CLEAR = 3.0  # deviations that the difference of the errors has to be from 0

@@ -54,6 +54,7 @@ from localsvm.runs.cells.coarse import (
     with_coarse_size,
 )
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
+from localsvm.runs.copies import MOST_ROWS as MOST_COPIES
 from localsvm.runs.copies import Repeated, Signed
 from localsvm.runs.preparation.demand import Demand
 from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
@@ -454,11 +455,14 @@ def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:
 
 
 def _tries_copies(config: TrainingConfig, head: Head) -> bool:
-    """Whether labels of copies are tried. OptionError where they are asked for, and new rows are of new groups."""
-    if head.grouped and config.copies == "auto":
-        what = f"{opt.copies('auto')} is for new rows that may equal those of training"
-        raise OptionError(f"{what}, and here they are of new groups; leave one of the two out")
-    return config.tries_copies and not head.grouped
+    """Whether labels of copies are tried. OptionError where they are asked for and cannot be."""
+    many = head.rows > MOST_COPIES
+    if config.copies == "auto" and (many or head.grouped):
+        why = (
+            f"looks for copies among {MOST_COPIES:,} rows at most" if many else "is not for new groups, without copies"
+        )
+        raise OptionError(f"{opt.copies('auto')} {why}; leave it out")
+    return config.tries_copies and not (many or head.grouped)
 
 
 def _one_cell(config: TrainingConfig, rows: int) -> bool:
