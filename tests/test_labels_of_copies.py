@@ -28,13 +28,15 @@ from localsvm.data.writers.libsvm import write
 from localsvm.engines.disk import Disk
 from localsvm.engines.memory import Memory
 from localsvm.engines.spark import Spark
-from localsvm.errors import ModelError, OptionError
+from localsvm.errors import ModelError, OptionError, RunError
 from localsvm.estimators import LocalSVC, LocalSVR
+from localsvm.memory import PROCESS_BYTES, Budget
 from localsvm.methods.kernel.one_class import OneClassSVM
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs import copies
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.copies import Repeated
+from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation import prepare as preparing
 from localsvm.runs.train import train
@@ -104,17 +106,20 @@ def test_copies_say_what_others_of_a_row_agree_on(rows: list[tuple[int, int, boo
         parts = [(marks[:cut], shown[:cut]), (marks[cut:], shown[cut:])]
         of = observed_of(np.append(y, [7.0, 8.0]))  # guessing is wrong sometimes
         found = Repeated.of(parts, of)
-    assert found is not None
+    assert found is not None and np.array_equal(np.unique(found.kind), np.arange(len(np.unique(marks[found.rows]))))
+    assert len(set(zip(found.kind.tolist(), marks[found.rows].tolist(), strict=True))) == len(np.unique(found.kind))
     assert dict(zip(found.rows.tolist(), found.said.tolist(), strict=True)) == said
     assert dict(zip(found.signatures.tolist(), found.labels.tolist(), strict=True)) == known
     assert np.all(np.diff(found.signatures.astype(object)) > 0) and np.all(np.diff(found.rows) > 0)
-    assert found.wrong == sum(label != y[i] for i, label in said.items())
+    wrong = [np.mean([said[i] != y[i] for i in said if marks[i] == mark]) for mark in {marks[i] for i in said}]
+    assert found.error == pytest.approx(np.mean(wrong) if wrong else 0.0)
 
 
 def test_few_copies_or_copies_that_disagree_are_not_judged() -> None:
     X, y = twice()
     marks, observed = signatures(X), observed_of(y)
-    assert (found := Repeated.of([(marks, y)], observed)) is not None and len(found.rows) == 400 and not found.wrong
+    assert (found := Repeated.of([(marks, y)], observed)) is not None and len(found.rows) == 400
+    assert found.error == 0.0 and found.kind.max() == 199
     once = np.unique(marks, return_index=True)[1]
     assert Repeated.of([(marks[once], y[once])], observed) is None
     assert Repeated.of([(marks, np.where(np.arange(len(y)) % 2, y, 1 - y))], observed) is None
@@ -130,7 +135,12 @@ def test_a_known_row_gets_its_label_and_no_other_row_changes(classes: int, schem
     config = replace(ASKED, multiclass=scheme, probability=True)
     summary = train(Dataset(X.copy(), y), config, tmp_path / "m.h5")
     assert train(Dataset(X.copy(), y), replace(config, copies="none"), tmp_path / "none.h5").copies is None  # type: ignore[union-attr]
-    assert summary is not None and summary.copies is not None and summary.copies["rows"] == 400
+    assert (
+        summary is not None
+        and summary.copies is not None
+        and summary.copies["rows"] == 400
+        and summary.copies["values"] == 200
+    )
     assert summary.copies["error"] == 0.0 and summary.copies["model_error"] > 0.15
     new = twice(seed=1)[0][:50]
     with LocalModel(tmp_path / "m.h5") as model, LocalModel(tmp_path / "none.h5") as plain:
@@ -142,7 +152,7 @@ def test_a_known_row_gets_its_label_and_no_other_row_changes(classes: int, schem
         np.testing.assert_array_equal(model.probabilities(new), plain.probabilities(new))
         p = model.probabilities(X)
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
-        np.testing.assert_allclose(p[np.arange(len(y)), y.astype(int)], 1.0 - 1.0 / 402.0)
+        np.testing.assert_allclose(p[np.arange(len(y)), y.astype(int)], 1.0 - 1.0 / 202.0)
         both = np.concatenate([new, X[:30]])
         (block,) = model.predict_blocks([Dataset(both, np.zeros(len(both)))])
         assert block.copies is not None and block.copies.tolist() == list(range(50, 80))
@@ -157,6 +167,31 @@ def test_labels_of_noise_are_not_taken_from_copies(tmp_path: Path) -> None:
     assert summary is not None and summary.copies is None
     with h5py.File(tmp_path / "m.h5") as file:
         assert "copies" not in file
+
+
+def test_one_value_that_recurs_is_one_witness(tmp_path: Path) -> None:
+    """A value that a model gets wrong says nothing of single rows, however often it recurs."""
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.standard_normal((600, 3)), np.tile([[2.0, 0.0, 0.0]], (60, 1))]).astype(np.float32)
+    y = np.append(np.where((X[:600, 0] > 0) ^ (rng.random(600) < 0.3), 1.0, 0.0), np.zeros(60))
+    summary = train(Dataset(X.copy(), y), replace(ASKED, partition="none", cell_size=None), tmp_path / "m.h5")
+    assert summary is not None and summary.copies is None
+
+
+@pytest.mark.parametrize(
+    ("classes", "scheme", "kernel"), [(2, "ova", "linear"), (4, "ova", "linear"), (4, "ava", "auto")]
+)
+def test_the_error_of_models_is_the_cross_validated_one_where_all_rows_have_copies(
+    classes: int, scheme: str, kernel: str, tmp_path: Path
+) -> None:
+    X, y = twice(classes=classes)
+    X, y = np.concatenate([X[:300], X[:300]]), np.concatenate([y[:300], y[:300]])
+    X, places = np.unique(np.round(X, 4), axis=0, return_index=True)
+    X, y = np.concatenate([X, X]), np.concatenate([y[places], y[places]])
+    config = TrainingConfig(KernelSVM(kernel=kernel, cost=(0.3, 3.0)), metric="none", copies="auto", multiclass=scheme)
+    summary = train(Dataset(X.copy(), y), config, tmp_path / "m.h5")
+    assert summary is not None and summary.copies is not None
+    assert summary.copies["model_error"] == pytest.approx(summary.cv_error)
 
 
 def test_rows_of_equal_values_and_different_labels_are_left_to_the_model(tmp_path: Path) -> None:
@@ -263,10 +298,29 @@ def test_copies_are_not_looked_for_among_very_many_rows(tmp_path: Path, monkeypa
     assert summary is not None and summary.copies is None
 
 
+def test_the_memory_for_copies_is_asked_for(tmp_path: Path) -> None:
+    X, y = twice(40_000)
+    write(tmp_path / "rows", X, y)
+    some = Budget(PROCESS_BYTES + (6 << 20))
+    config = replace(ASKED, partition="chunks")
+    for name, engine in (
+        ("memory", Memory(Dataset(X.copy(), y), some)),
+        ("disk", Disk(tmp_path / "rows", budget=some)),
+    ):
+        with pytest.raises(RunError, match=r"looking for copies of rows needs .*copies"):
+            train(engine, config, tmp_path / f"{name}.h5")
+
+
+def test_the_point_of_a_table_of_scores_is_found_without_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = twice()
+    monkeypatch.setattr(preparing, "Signed", None)
+    cross_validate(Dataset(X.copy(), y, group=np.arange(len(y))), ASKED)
+
+
 def test_new_groups_have_no_copies(tmp_path: Path) -> None:
     X, y = twice()
     group = np.arange(len(y)) // 5
-    with pytest.raises(OptionError, match="is not for new groups"):
+    with pytest.raises(OptionError, match="does not go with groups"):
         train(Dataset(X.copy(), y, group=group), ASKED, tmp_path / "m.h5")
     summary = train(Dataset(X.copy(), y, group=group), replace(ASKED, copies=None, metric="auto"), tmp_path / "m.h5")
     assert summary is not None and summary.copies is None
@@ -282,8 +336,11 @@ def test_the_programs_say_what_copies_do(tmp_path: Path) -> None:
     assert "\ncopies      get the label of their training row: wrong on 0.00% of 400 rows (models: " in trained.stderr
     predicted = run(lsvm, ["predict", "--json", str(tmp_path / "new"), model, out])
     note = "note: 20 of 40 rows equal training rows and get their labels; accuracy of the others"
-    assert note in predicted.stderr and json.loads(predicted.stdout)["copies"] == {"right": 20, "total": 20}
+    assert note in predicted.stderr and json.loads(predicted.stdout)["copies"] == {"rows": 20, "right": 20, "total": 20}
     assert "get the labels of 400 different training rows" in run(lsvm, ["inspect", model]).stdout
+    (tmp_path / "one").write_text((tmp_path / "rows").read_text().splitlines()[0] + "\n")
+    one = run(lsvm, ["predict", str(tmp_path / "one"), model])
+    assert "note: 1 of 1 rows equals a training row and gets its label\n" in one.stderr
     alone = run(lsvm, ["predict", str(tmp_path / "rows"), model])
     assert "note: 600 of 600 rows equal training rows and get their labels\n" in alone.stderr
     refused = run(lsvm, ["train", "--copies", "auto", "-v", "blocks", str(tmp_path / "rows"), str(tmp_path / "b.h5")])
@@ -314,7 +371,7 @@ def test_a_classifier_has_the_parameter() -> None:
 
 def test_a_damaged_group_is_refused_in_a_line(tmp_path: Path) -> None:
     """Other signatures, labels and shares are those of another model, which could have been trained."""
-    X, y = twice(60)
+    X, y = twice(200)
     base, path, refused = tmp_path / "base.h5", tmp_path / "m.h5", set()
     train(Dataset(X.copy(), y), ASKED, base)
     with h5py.File(base) as file:
@@ -342,7 +399,7 @@ def test_known_rows_are_found_by_their_signatures() -> None:
     some = Copies(np.asarray([3, 7], np.uint64), np.asarray([1, 0], np.int32), 0.1)
     values, p = np.full((4, 1), 0.3), np.full((4, 2), 0.5)
     known = some.known(np.asarray([7, 1, 3, 9], np.uint64))
-    some.decide(target, known, values)
-    some.expect(known, p)
+    known.decide(target, values)
+    known.expect(p)
     np.testing.assert_array_equal(values[:, 0], [-1.0, 0.3, 1.0, 0.3])
     np.testing.assert_allclose(p, [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]])

@@ -122,6 +122,16 @@ def score_text(score: Score, name: Name = label_text) -> str:
     )
 
 
+def copies_text(score: Score) -> str:
+    """Text on the rows that have the label of training rows that they equal, and the accuracy of the others."""
+    verbs = (
+        "equals a training row and gets its label" if score.copies == 1 else "equal training rows and get their labels"
+    )
+    right, rest = score.right - score.known_right, score.total - score.known
+    others = f"; accuracy of the others {100 * right / rest:g}% ({right}/{rest})" if rest else ""
+    return f"{score.copies:,} of {score.rows:,} rows {verbs}{others}"
+
+
 def confusion_text(score: Score, name: Name = label_text) -> str:
     """The confusion matrix in rows of data: labels of the file downwards, predicted labels across."""
     true = sorted({label for label, _ in score.confusion})

@@ -126,7 +126,7 @@ effort = option(
     type=Names(EFFORTS),
     show_default="normal",
     help="The time that training may take, for a user who leaves the rest alone. low: Euclidean distances and cells of "
-    "2000 rows, in about a fifth of the time, with up to twice the errors; high: cells of twice the rows, and the mean "
+    "2000 rows, in about a fifth of the time, with up to twice the errors; high: larger cells, and the mean "
     "of six repeats in different geometries, in two to six times the time, with up to a fifth of the errors less. "
     "What -c, --metric and --repeats say stays.",
     group=Group.PARTITION,

@@ -10,7 +10,7 @@ import click
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
-from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text
+from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, copies_text, score_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import names_of, print_json
@@ -199,10 +199,7 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
     for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
     if not isinstance(score, ValueScore) and score.copies:
-        right, rest = score.right - score.copies_right, score.total - score.copies
-        others = f"; accuracy of the others {100 * right / rest:g}% ({right}/{rest})" if rest else ""
-        what = f"{score.copies:,} of {score.total:,} rows equal training rows and get their labels{others}"
-        click.echo(f"note: {what}", err=True)
+        click.echo(f"note: {copies_text(score)}", err=True)
     if isinstance(score, ValueScore):
         text = value_score_text(score)
     else:

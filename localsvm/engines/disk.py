@@ -178,6 +178,10 @@ class Disk:
         )  # fmt: skip
         return self._taken(data, head)
 
+    def room(self, what: str, size: int, remedy: str = "") -> None:
+        """Raise RunError where `size` bytes do not fit in; what : the work that needs them, without its verb."""
+        self._budget.check(f"{what} needs", size, remedy)
+
     def _taken(self, data: Dataset, head: Head | None) -> Memory:
         memory = Memory(data, self._budget, head=head)
         memory.threads = self.threads

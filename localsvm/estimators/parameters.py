@@ -105,7 +105,7 @@ COMMON: dict[str, Parameter] = {
     "effort": Parameter(
         "normal", "effort", "str",
         'The time that training may take, where cell_size and metric are None: "low", Euclidean distances and cells of '
-        '2,000 rows; "normal"; "high", cells of twice the rows, and repeats.',
+        '2,000 rows; "normal"; "high", larger cells, and repeats.',
     ),
     "scale": Parameter(
         "std", "scale", "str",

@@ -99,12 +99,12 @@ class Chain:
         in_place : whether a dense X may be overwritten. A sparse X is never changed.
         """
         scaled = self.scaled(X, read=read, in_place=in_place)
-        return self.mapped(scaled, in_place=in_place or _apart(scaled, X))
+        return self.mapped(scaled, in_place=in_place or apart(scaled, X))
 
     def scaled(self, X: Examples, *, read: bool = False, in_place: bool = False) -> Examples:
         """Rows that `apply` gives, but without ranks and metric."""
         kept = X if read else self.as_read(X, in_place=in_place)
-        return self.scaling.apply(kept, in_place=in_place or _apart(kept, X))
+        return self.scaling.apply(kept, in_place=in_place or apart(kept, X))
 
     def as_read(self, X: Examples, *, in_place: bool = False) -> Examples:
         """Rows after the first steps, as readers give them; arguments as of `apply`."""
@@ -171,7 +171,7 @@ class Chain:
         return chain
 
 
-def _apart(rows: Examples, X: Any) -> bool:
+def apart(rows: Examples, X: Any) -> bool:
     """True where rows lie in memory of their own, not in that of X."""
     dense = isinstance(rows, np.ndarray)
     return dense and not (isinstance(X, np.ndarray) and np.may_share_memory(rows, X))

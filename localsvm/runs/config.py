@@ -35,7 +35,7 @@ from localsvm.targets.regression import MSE, R2, Regression
 EFFORTS = ("low", "normal", "high")
 ROOTS = COPIES = ("none", "auto")
 LOW_CELL = 2000  # rows of cells with a low effort
-HIGH_TIMES, HIGH_ROWS = 2.0, 1.25  # with a high one: rows of cells over those that fewer rows have, by this factor
+HIGH_TIMES, HIGH_ROWS = 2.0, 1.25  # with a high one: so many times the rows of a cell that 1 / 1.25 of the rows have
 HIGH_REPEATS = 6  # with a high effort: as many as there are kinds of geometries for dense rows
 USUAL_REPEATS = 2  # where as many good geometries are found
 MOST_ROWS = 1 << 40
@@ -149,6 +149,11 @@ class TrainingConfig:
         ):
             if value not in known:
                 raise OptionError(f"{name(value)}: choose one of {', '.join(known)}")
+        if self.blocks and self.copies == "auto":
+            what = (
+                f"{opt.copies('auto')} is for new rows that may equal those of training, and with {opt.folds('blocks')}"
+            )
+            raise OptionError(f"{what} they are later ones; leave one of the two out")
         check_metric(self.metric_name)
         if self.method.learns_metric and self.metric_name != EUCLIDEAN:
             raise OptionError(
@@ -232,11 +237,6 @@ class TrainingConfig:
             raise OptionError(f"{what} compares rows with combinations of columns; leave it out")
 
     def _check_numbers(self) -> None:
-        if self.blocks and self.copies == "auto":
-            what = (
-                f"{opt.copies('auto')} is for new rows that may equal those of training, and with {opt.folds('blocks')}"
-            )
-            raise OptionError(f"{what} they are later ones; leave one of the two out")
         if self.folds < 2:
             raise OptionError(f"{opt.folds} must be at least 2, not {self.folds}")
         for label, weight in self.class_weights:

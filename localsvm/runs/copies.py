@@ -18,8 +18,9 @@ from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import Classification
 from localsvm.targets.copies import Copies
 
-MOST_ROWS = 1 << 21  # of a run: signatures and labels of all are in memory together, some 70 bytes a row
-LEAST = 20  # rows that have copies: by fewer nothing is judged
+MOST_ROWS = 1 << 20  # of a run: signatures and labels of all are in memory together
+FINDING_BYTES, KEPT_BYTES = 136, 32  # a row: while copies are looked for, and afterwards, at most
+LEAST = 20  # different values of rows that have copies: by fewer nothing is judged
 SHARE = 0.25  # of the errors of the model: the most that labels of copies may make
 CLEAR = 3.0  # deviations that the difference of the errors has to be from 0
 Vector = NDArray[np.float64]
@@ -46,53 +47,88 @@ class Repeated:
     ----------
     signatures, labels : (k,) ascending, and the label of all rows that have these values; not of rows that disagree.
     rows, said : (m,) numbers, ascending, of the rows whose copies agree; the label that these have.
-    wrong : how many of these rows have another label.
+    kind : (m,) numbers of the different values of these rows, from 0.
+    error : the share of the rows that have another label than their copies, in the mean over the kinds.
     """
 
     signatures: Hashes
     labels: Vector
     rows: NDArray[np.int64]
     said: Vector
-    wrong: int
+    kind: NDArray[np.intp]
+    error: float
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Hashes, Vector]], observed: Observed) -> Self | None:
-        """What `Signed` has found; None where too few rows have copies, or their labels say too little to be judged."""
-        marks, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        order = np.argsort(marks, kind="stable")
-        order = order[~np.isnan(y[order])]
-        marks, sorted_y = marks[order], y[order]
+    def of(cls, parts: list[tuple[Hashes, Vector]], observed: Observed) -> Self | None:
+        """What `Signed` has found, which is consumed.
+
+        None where too few rows have copies, or their labels say too little to be judged.
+        """
+        marks, y, order = _sorted(parts)
         first = np.flatnonzero(np.append(True, marks[1:] != marks[:-1]))
-        low, high = np.minimum.reduceat(sorted_y, first), np.maximum.reduceat(sorted_y, first)
         size = np.diff(np.append(first, len(marks)))
-        group = np.repeat(np.arange(len(first)), size)
-        lows, highs = (np.bincount(group, sorted_y == end[group]) for end in (low, high))
-        at_low, agree = sorted_y == low[group], (low == high)[group]
-        own = np.where(at_low, lows[group], highs[group])
+        low, high = np.minimum.reduceat(y, first), np.maximum.reduceat(y, first)
+        same = low == high
+        signatures, labels = marks[first[same]], low[same]
+        some = np.repeat(size > 1, size)  # from here on of rows that have copies
+        y, order = y[some], order[some]
+        size, low, high, same = (each[size > 1] for each in (size, low, high, same))
+        of = np.repeat(np.arange(len(size)), size)
+        at_low = y == low[of]
+        lows, highs = (np.bincount(of[at], minlength=len(size)) for at in (at_low, y == high[of]))
         # the others of a kind agree on a row if all do, or if it is the only one that differs
-        alone = ~agree & (own == 1) & (lows + highs == size)[group]
-        known = alone | (agree & (own > 1))
-        said = np.where(at_low, high[group], low[group])[known]
-        rows, wrong = order[known], int(np.count_nonzero(alone))
-        guessing = 1.0 - max(observed.class_rows) / observed.rows
-        if len(rows) < LEAST or wrong > SHARE * guessing * len(rows):
+        alone = (~same & (lows + highs == size))[of] & (np.where(at_low, lows[of], highs[of]) == 1)
+        known = alone | same[of]
+        rows, said, (kinds, kind) = order[known], np.where(at_low, high[of], low[of])[known], _numbered(of[known])
+        error = float(np.mean(_by_kind(alone[known], kind, kinds))) if kinds else 0.0
+        if kinds < LEAST or error > SHARE * (1.0 - max(observed.class_rows) / observed.rows):
             return None
-        ascending, same = np.argsort(rows), np.flatnonzero(low == high)
-        return cls(marks[first[same]], low[same], rows[ascending], said[ascending], wrong)
+        ascending = np.argsort(rows)
+        return cls(signatures, labels, rows[ascending], said[ascending], kind[ascending], error)
+
+
+def _sorted(parts: list[tuple[Hashes, Vector]]) -> tuple[Hashes, Vector, NDArray[np.int64]]:
+    """Signatures, ascending, and labels of the rows of all parts, which are consumed, without those of label nan.
+
+    The third array has the numbers of the rows.
+    """
+    n = sum(len(y) for _, y in parts)
+    marks, labels = np.empty(n, np.uint64), np.empty(n)
+    while parts:
+        some, y = parts.pop()
+        marks[n - len(y) : n], labels[n - len(y) : n] = some, y
+        n -= len(y)
+    order = np.argsort(marks, kind="stable")
+    if np.isnan(labels).any():
+        order = order[~np.isnan(labels[order])]
+    return marks[order], labels[order], order
+
+
+def _numbered(kind: NDArray[np.integer]) -> tuple[int, NDArray[np.intp]]:
+    """How many different kinds there are, and their numbers (n,) from 0."""
+    different, numbers = np.unique(kind, return_inverse=True)
+    return len(different), numbers.reshape(-1)
+
+
+def _by_kind(values: NDArray[Any], kind: NDArray[np.intp], kinds: int, weight: Vector | None = None) -> Vector:
+    """Means (kinds,) of the values of the rows of each kind: the rows of a kind are one witness."""
+    weight = np.ones(len(kind)) if weight is None else weight
+    return np.asarray(np.bincount(kind, values * weight, kinds) / np.bincount(kind, weight, kinds))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Errors on the held-out rows that have copies, as shares of their weight.
+    """Errors on the held-out rows that have copies, in the mean over their different values.
 
     Attributes
     ----------
-    rows : how many there are.
+    rows, values : how many there are, and of how many different values.
     error : of the labels of their copies.
     model_error : of the model, to which the copies were unknown.
     """
 
     rows: int
+    values: int
     error: float
     model_error: float
 
@@ -108,8 +144,8 @@ def judge(
     """The labels that copies get; None where these are not clearly better than what the model answers.
 
     Copies of a row that is held out are so, too: the model has not seen them, and is better where it has. So labels of
-    copies have to make a quarter of its errors at most, and by a paired test clearly fewer. Some of the rows chose the
-    metric: that flatters the model, and asks more of the labels.
+    copies have to make a quarter of its errors at most, and by a test of the differences, paired by the values of rows,
+    clearly fewer. Some of the rows chose the metric: that flatters the model, and asks more of the labels.
 
     Parameters
     ----------
@@ -121,13 +157,14 @@ def judge(
     held = held_rows(config, target, records, repeats, repeated.rows[::step], chosen=True)
     equal = np.full(len(repeats), 1.0 / len(repeats))
     answers = target.decide(np.tensordot(equal if weights is None else weights, held.values, 1).T)
-    said = repeated.said[np.searchsorted(repeated.rows, held.numbers)]
-    mass, missed, wrong = held.weight.sum(), held.weight * (answers != held.y), held.weight * (said != held.y)
+    place = np.searchsorted(repeated.rows, held.numbers)
+    kinds, kind = _numbered(repeated.kind[place])
+    missed, wrong = (_by_kind(each != held.y, kind, kinds, held.weight) for each in (answers, repeated.said[place]))
     gain = missed - wrong
     clear = gain.sum() > CLEAR * np.sqrt(np.square(gain).sum())
-    if not clear or wrong.sum() > SHARE * missed.sum():
+    if kinds < LEAST or not clear or wrong.sum() > SHARE * missed.sum():
         return None
-    error = (repeated.wrong + 1.0) / (len(repeated.rows) + 2.0)
+    known = repeated.kind.max() + 1.0
     classes = target.codes(repeated.labels).astype(np.int32)
-    judged = Judged(len(held.y), float(wrong.sum() / mass), float(missed.sum() / mass))
-    return Copies(repeated.signatures, classes, error), judged
+    copies = Copies(repeated.signatures, classes, (repeated.error * known + 1.0) / (known + 2.0))
+    return copies, Judged(len(held.y), kinds, float(wrong.mean()), float(missed.mean()))

@@ -101,7 +101,9 @@ def cross_validate(
     with Threads(jobs) as threads:
         with clock("partition"):
             engine = engine_of(source, config, threads, memory)
-            prepared = prepare(engine, Asked(config, partition_file, given), threads, clock, observer)
+            prepared = prepare(
+                engine, Asked(replace(config, copies="none"), partition_file, given), threads, clock, observer
+            )
             tell_off_centre(observer, prepared.off_centre)
         # the table is of the whole grid, whatever search a training would use
         prepared = replace(prepared, config=replace(prepared.config, grid="full"))

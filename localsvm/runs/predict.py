@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from localsvm.data.readers.libsvm import blocks_of, read_blocks
 from localsvm.data.readers.pieces import Counts, TextPiece
 from localsvm.data.readers.tables import is_table
 from localsvm.errors import DataError, ModelError
+from localsvm.features.chain import apart
 from localsvm.features.columns import KeptColumns
 from localsvm.features.learned import about_metric, members_of
 from localsvm.memory import Budget, affordable_threads
@@ -76,6 +77,13 @@ class Predicted:
     sets: NDArray[np.bool_] | None = None
     ids: list[tuple[str, ...]] | None = None
     copies: NDArray[np.intp] | None = None
+
+
+class Seen(NamedTuple):
+    """Rows as cells see them, and those that equal training rows; None where the model answers for these, too."""
+
+    mapped: Examples
+    known: Known | None
 
 
 class LocalModel:
@@ -172,8 +180,7 @@ class LocalModel:
         Where several cells answer for a row, their values are clipped to [-1, 1] and averaged with the routing's
         weights.
         """
-        X = self.chain.as_read(X)
-        return self._decide(X, 1, self._known(X))
+        return self._decide(self._seen(X), 1)
 
     def values_of_mapped(self, Z: Examples) -> NDArray[np.float64]:
         """Values of `decision_function`, (n, problems) float64, of rows as cells see them, which `chain` gives."""
@@ -211,7 +218,7 @@ class LocalModel:
 
         Raises what `covering` and `Coverage.margin` raise.
         """
-        return self._intervals(self._decide(self.chain.as_read(X), 1, None), level)
+        return self._intervals(self._decide(self._seen(X), 1), level)
 
     def sets(self, X: Examples, level: float) -> NDArray[np.bool_]:
         """Sets of labels (n, classes) of unscaled rows that hold the true one with this probability; none is empty.
@@ -226,8 +233,7 @@ class LocalModel:
         Where several cells answer for a row, their probabilities are averaged with the routing's weights. Raises what
         `calibrated` raises.
         """
-        X = self.chain.as_read(X)
-        return self._probabilities(X, 1, self._known(X))
+        return self._probabilities(self._seen(X), 1)
 
     def read(
         self, path: AnyPath, *, zero_based: bool = False, tell: Callable[[Counts], None] | None = None,
@@ -260,23 +266,25 @@ class LocalModel:
                 tell(counts)
                 yield block
 
-    def _known(self, X: Examples) -> Known | None:
-        """Those of rows as readers give them that equal training rows; None where the model answers for these, too."""
-        return None if self.copies is None else self.copies.known(signatures(X, self.chain.columns.kept))
+    def _seen(self, X: Examples, read: bool = False) -> Seen:
+        """Rows as cells see them, of unscaled ones, or of those that a reader gives."""
+        kept = X if read else self.chain.as_read(X)
+        known = None if self.copies is None else self.copies.known(signatures(kept, self.chain.columns.kept))
+        return Seen(self.chain.apply(kept, read=True, in_place=not read and apart(kept, X)), known)
 
-    def _decide(self, X: Examples, number: int, known: Known | None) -> NDArray[np.float64]:
-        """Decision values of rows as readers give them; number: of the first, for messages."""
-        values = self._answers(self.chain.apply(X, read=True), np.zeros((X.shape[0], self.target.n_problems)), number)
-        if self.copies is not None and known is not None:
-            self.copies.decide(self.classes, known, values)
+    def _decide(self, rows: Seen, number: int) -> NDArray[np.float64]:
+        """Decision values; number: of the first row, for messages."""
+        values = self._answers(rows.mapped, np.zeros((rows.mapped.shape[0], self.target.n_problems)), number)
+        if rows.known is not None:
+            rows.known.decide(self.classes, values)
         return values
 
-    def _probabilities(self, X: Examples, number: int, known: Known | None) -> NDArray[np.float64]:
-        mapped, out = self.chain.apply(X, read=True), np.zeros((X.shape[0], len(self.classes.labels)))
-        values = self._answers(mapped, out, number, self.calibrated())
+    def _probabilities(self, rows: Seen, number: int) -> NDArray[np.float64]:
+        out = np.zeros((rows.mapped.shape[0], len(self.classes.labels)))
+        values = self._answers(rows.mapped, out, number, self.calibrated())
         shares = np.asarray(values / values.sum(axis=1, keepdims=True))
-        if self.copies is not None and known is not None:
-            self.copies.expect(known, shares)
+        if rows.known is not None:
+            rows.known.expect(shares)
         return shares
 
     def predict_blocks(
@@ -289,20 +297,19 @@ class LocalModel:
         of_values = isinstance(self.target, Regression)
         for block in merged(blocks, self._extent.rows, self._extent.size):
             read = block.columns is not None or block.shift is not None  # from `read`
-            X = block.X if read else self.chain.as_read(block.X)
-            known = self._known(X)
-            first, number = number, number + len(block.y)
+            rows, first, number = self._seen(block.X, read), number, number + len(block.y)
+            copies = None if rows.known is None else rows.known.rows
             if probabilities or (coverage is not None and not of_values):
-                p = self._probabilities(X, first, known)
+                p = self._probabilities(rows, first)
                 labels = self.classes.labels[p.argmax(axis=1)]
                 sets = None if coverage is None else label_sets(p, self.covering().margin(coverage))
                 shown = np.empty((len(labels), 0))
-                yield Predicted(labels, shown, block.y, p, sets=sets, ids=block.ids, copies=known and known.rows)
+                yield Predicted(labels, shown, block.y, p, sets=sets, ids=block.ids, copies=copies)
             else:
-                decisions = self._decide(X, first, known)
+                decisions = self._decide(rows, first)
                 ends = None if coverage is None else self._intervals(decisions, coverage)
                 shown, labels = self.target.shown(decisions), self.target.decide(decisions)
-                yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids, copies=known and known.rows)
+                yield Predicted(labels, shown, block.y, intervals=ends, ids=block.ids, copies=copies)
 
     def _intervals(self, decisions: NDArray[np.float64], level: float) -> NDArray[np.float64]:
         covering = self.covering()
@@ -358,13 +365,13 @@ class LocalModel:
             part = strips[first : first + window]
             places = [_places(routes.indices[rows]) for _, rows in part]
             work = [
-                (self._seen(c, _taken(X, to)), self._predictor(c, calibration))
+                (self._in_cell(c, _taken(X, to)), self._predictor(c, calibration))
                 for (c, _), to in zip(part, places, strict=True)
             ]
             for (_, rows), to, answer in zip(part, places, side_by_side(evaluate, work), strict=True):
                 out[to] += routes.data[rows, None] * answer
 
-    def _seen(self, cell: int, X: Examples) -> Examples:
+    def _in_cell(self, cell: int, X: Examples) -> Examples:
         """Columns of mapped rows that a cell sees."""
         return X if self.members is None else self.members.seen(int(self._repeat[cell]), X)
 
@@ -491,7 +498,8 @@ class Score:
     target : of the model, with its labels.
     right, total : rows.
     confusion : rows by (label of the file, predicted label), where there are any.
-    copies, copies_right : how many of the rows have the label of training rows that they equal, and of these are right.
+    rows, copies : all rows, and those that have the label of training rows that they equal.
+    known, known_right : how many of the latter have a label in the file, and of how many it is that.
     """
 
     target: Classification
@@ -500,7 +508,7 @@ class Score:
 
     def __post_init__(self) -> None:
         self.confusion: dict[tuple[float, float], int] = {}
-        self.copies = self.copies_right = 0
+        self.rows = self.copies = self.known = self.known_right = 0
         self.sets = self.covered = self.set_labels = 0  # of rows with a label: sets, those that hold it, their labels
 
     def add(self, block: Predicted) -> None:
@@ -510,9 +518,11 @@ class Score:
         self.right += int((decided == y).sum())
         self.total += len(y)
         if block.copies is not None:
-            copied = block.copies[labelled[block.copies]]
-            self.copies, right = self.copies + len(copied), block.labels[copied] == block.y[copied]
-            self.copies_right += int(right.sum())
+            told = block.copies[labelled[block.copies]]
+            self.rows, self.copies, self.known = (
+                self.rows + len(block.y), self.copies + len(block.copies), self.known + len(told)
+            )  # fmt: skip
+            self.known_right += int((block.labels[told] == block.y[told]).sum())
         if block.sets is not None:
             known = self.target.labels.searchsorted(y).clip(max=len(self.target.labels) - 1)
             inside = block.sets[labelled][np.arange(len(y)), known] & (self.target.labels[known] == y)
@@ -529,7 +539,8 @@ class Score:
     def merge(self, other: Score) -> None:
         """Count the rows of another one."""
         self.right, self.total = self.right + other.right, self.total + other.total
-        self.copies, self.copies_right = self.copies + other.copies, self.copies_right + other.copies_right
+        self.rows, self.copies = self.rows + other.rows, self.copies + other.copies
+        self.known, self.known_right = self.known + other.known, self.known_right + other.known_right
         self.sets, self.covered = self.sets + other.sets, self.covered + other.covered
         self.set_labels += other.set_labels
         for key, rows in other.confusion.items():
@@ -567,7 +578,7 @@ class Score:
         pairs = zip(("false_alarms", "missed"), self.alarms, strict=False)
         report |= {name: {"wrong": wrong, "rows": rows} for name, (wrong, rows) in pairs}
         if self.copies:
-            report["copies"] = {"right": self.copies_right, "total": self.copies}
+            report["copies"] = {"rows": self.copies, "right": self.known_right, "total": self.known}
         return report | {
             "right": self.right,
             "total": self.total,

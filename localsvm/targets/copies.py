@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,28 @@ KIND = "labels"
 Hashes = NDArray[np.uint64]
 
 
-class Known(NamedTuple):
-    """Rows that equal training rows: their places (m,), and the classes that these have."""
+@dataclass(frozen=True)
+class Known:
+    """Rows that equal training rows.
+
+    Attributes
+    ----------
+    rows, classes : (m,) their places, and the classes that the training rows have.
+    error : see `Copies`.
+    """
 
     rows: NDArray[np.intp]
     classes: NDArray[np.int32]
+    error: float
+
+    def decide(self, target: Classification, values: Values) -> None:
+        """Put what problems learn of labels, -1, 0 or 1, in place of decision values (n, problems) of known rows."""
+        values[self.rows] = target.encode(target.labels[self.classes])
+
+    def expect(self, p: Values) -> None:
+        """Put the probabilities of their labels in place of those (n, classes) of known rows."""
+        p[self.rows] = self.error / max(1, p.shape[1] - 1)
+        p[self.rows, self.classes] = 1.0 - self.error
 
 
 @dataclass(frozen=True)
@@ -56,13 +73,4 @@ class Copies:
         """The rows, of those with these signatures (n,), that equal training rows."""
         place = np.minimum(np.searchsorted(self.signatures, signatures), len(self.signatures) - 1)
         rows = np.flatnonzero(self.signatures[place] == signatures)
-        return Known(rows, self.classes[place[rows]])
-
-    def decide(self, target: Classification, known: Known, values: Values) -> None:
-        """Put what problems learn of labels, -1, 0 or 1, in place of decision values (n, problems) of known rows."""
-        values[known.rows] = target.encode(target.labels[known.classes])
-
-    def expect(self, known: Known, p: Values) -> None:
-        """Put the probabilities of their labels in place of those (n, classes) of known rows."""
-        p[known.rows] = self.error / max(1, p.shape[1] - 1)
-        p[known.rows, known.classes] = 1.0 - self.error
+        return Known(rows, self.classes[place[rows]], self.error)

@@ -77,13 +77,14 @@ def held_rows(
     config: TrainingConfig, target: Target, records: Mapping[str, Record], repeats: Sequence[Sequence[str]],
     rows: Numbers, chosen: bool = False,
 ) -> HeldRows:  # fmt: skip
-    """Held-out values of rows, bounded as those that are averaged, of the rows with these ascending numbers that count.
+    """Held-out values of the rows with these ascending numbers that count, bounded where several are averaged.
 
     chosen : whether rows that chose the metric count, too; other arguments are as of `averaged`.
     """
     held = HeldRows.of(records, repeats, rows, target.n_problems, chosen)
     held.weight *= class_factors(config.class_weights, held.y)
-    held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
+    if len(repeats) > 1:
+        held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
     return held
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from localsvm.data.blocks.dataset import is_dense, size_of
 from localsvm.data.readers.compression import read_once
 from localsvm.engines.base import Engine
+from localsvm.engines.disk import Disk
 from localsvm.engines.memory import OF_ROWS, WORKING, Memory
 from localsvm.engines.stream import Stream
 from localsvm.features.scaling import CENTRED, made_bytes
@@ -28,6 +29,7 @@ from localsvm.partition import REGISTRY
 from localsvm.partition.two_step import sample_rows
 from localsvm.runs.cells.coarse import partition_name
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.copies import FINDING_BYTES, KEPT_BYTES
 from localsvm.runs.preparation.metric import measuring_bytes
 from localsvm.targets.base import Observed, Target
 from localsvm.threads import Threads
@@ -61,12 +63,14 @@ def held_bytes(rows: int, size: int, threads: int) -> int:
 class Demand:
     """Compares the phases before training with the budget; each method raises RunError where one is too large.
 
-    Rows that are not in memory are worked on some at a time, and need no phase to be bounded.
+    Rows that are not in memory are worked on some at a time, and need no phase to be bounded but one that holds
+    something of each.
     """
 
     def __init__(self, engine: Engine, config: TrainingConfig, threads: Threads) -> None:
         self._memory = engine if isinstance(engine, Memory) else None
-        self._config, self._threads = config, threads.count
+        self._scratch = engine if isinstance(engine, Disk) else None
+        self._config, self._threads, self._kept = config, threads.count, 0
 
     def scaling(self, learned: bool) -> None:
         """Check the scaling of the rows, and where it is to be `learned`, also its learning."""
@@ -75,6 +79,13 @@ class Demand:
             flat = "scale sparse rows by std, row or none, or " if not is_dense(X) and mode in CENTRED else ""
             needed = made_bytes(X, mode, self._threads) if learned else 0
             self._memory.room(f"scaling by {mode}", needed, flat and flat + MORE)
+
+    def copies(self, rows: int) -> None:
+        """Check looking for copies among so many rows, and keeping the labels of all until the model is written."""
+        self._kept = KEPT_BYTES * rows
+        for engine in (self._memory, self._scratch):
+            if engine is not None:
+                engine.room("looking for copies of rows", FINDING_BYTES * rows, f"{MORE}, or {opt.copies('none')}")
 
     def metric(self, observed: Observed) -> int:
         """Check learning the metric and mapping the rows by it; the number of threads that can take part."""
@@ -115,7 +126,8 @@ class Demand:
             share = min(1.0, 2 * config.coarse_size / rows)
         copied = int(share * size_of(X))
         remedy = f"{self._memory.remedy}, or larger cells ({opt.cell_size})" if tree > copied else ""
-        self._memory.room("dividing the rows into cells", max(tree, copied) + ROW_BYTES * rows, remedy)
+        needed = max(tree, copied) + ROW_BYTES * rows + self._kept
+        self._memory.room("dividing the rows into cells", needed, remedy)
 
 
 class StreamDemand:

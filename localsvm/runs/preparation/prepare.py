@@ -262,6 +262,7 @@ class _Preparing:
                 raise sparse_error()
             statistics["ranked"] = Sample(RankDraw.of(config, head))
         if self._asked.trains and _tries_copies(config, head):
+            self._demand.copies(head.rows)
             statistics["signed"] = Signed()
         found = dict(zip(statistics, self._engine.reduce(list(statistics.values())), strict=True))
         samples = {name: together(found[name]) for name, each in statistics.items() if isinstance(each, Sample)}
@@ -456,13 +457,12 @@ def _drawn(cells: Sketched, repeat: int, block: Block) -> NDArray[np.bool_]:
 
 def _tries_copies(config: TrainingConfig, head: Head) -> bool:
     """Whether labels of copies are tried. OptionError where they are asked for and cannot be."""
-    many = head.rows > MOST_COPIES
-    if config.copies == "auto" and (many or head.grouped):
-        why = (
-            f"looks for copies among {MOST_COPIES:,} rows at most" if many else "is not for new groups, without copies"
-        )
-        raise OptionError(f"{opt.copies('auto')} {why}; leave it out")
-    return config.tries_copies and not (many or head.grouped)
+    few, asked = head.rows <= MOST_COPIES, opt.copies("auto")
+    if config.copies == "auto" and not few:
+        raise OptionError(f"{asked} looks for copies among {MOST_COPIES:,} rows at most; leave it out")
+    if config.copies == "auto" and head.grouped:
+        raise OptionError(f"{asked} does not go with groups: new rows are of new groups, and equal no training row")
+    return config.tries_copies and few and not head.grouped
 
 
 def _one_cell(config: TrainingConfig, rows: int) -> bool:
