@@ -164,7 +164,7 @@ def judge(
     clear = gain.sum() > CLEAR * np.sqrt(np.square(gain).sum())
     if kinds < LEAST or not clear or wrong.sum() > SHARE * missed.sum():
         return None
-    known = repeated.kind.max() + 1.0
+    count = repeated.kind.max() + 1.0
     classes = target.codes(repeated.labels).astype(np.int32)
-    copies = Copies(repeated.signatures, classes, (repeated.error * known + 1.0) / (known + 2.0))
+    copies = Copies(repeated.signatures, classes, (repeated.error * count + 1.0) / (count + 2.0))
     return copies, Judged(len(held.y), kinds, float(wrong.mean()), float(missed.mean()))
