@@ -45,9 +45,9 @@ ABOUT = """\
 # Tables as they are: lsvm-train beside libraries of trees
 
 Written by `make reproduce-tables TABLES=...` (`scripts/reproduce/tables.py`) from `tables.jsonl`; one thread each, on
-{machines}. The machine had other work, so all times are processor seconds. Times are of three machines: `localsvm` is
-of one on which a random forest takes .83 s on online-shoppers, LightGBM chosen, in two of its three seeds, of one on
-which it takes 1.85 s, and the other columns of ones on which it takes .87 s.
+{machines}. The machine had other work, so all times are processor seconds. Times are of two kinds of machines:
+`localsvm` and LightGBM chosen are of one on which a random forest takes .74 s on online-shoppers, and the other columns
+of ones on which it takes .87 s.
 
 `lsvm-train --label TARGET --ignore ... NAME.train.csv` is all that is said of a table; its defaults do the rest.
 "none" is `--metric none`, and "high" `--effort high`. Peers get the same columns, and the categories in their own way:
