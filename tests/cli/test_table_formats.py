@@ -12,6 +12,7 @@ import pytest
 from command_line import FAST, error, invoke
 
 from localsvm.data.readers.libsvm import read
+from localsvm.data.readers.tables import is_tab
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.feather")
@@ -206,6 +207,21 @@ def test_a_copy_of_the_label_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast(3)
+@pytest.mark.parametrize(
+    ("name", "tab"),
+    [
+        ("a.tsv", True),
+        ("A.TAB.gz", True),
+        ("tab.csv", False),
+        ("tsv.csv.gz", False),
+        ("a.tsv.csv", False),
+        ("tsv", False),
+    ],
+)
+def test_the_last_ending_says_whether_tabs_delimit(name: str, tab: bool) -> None:
+    assert is_tab(name) is tab
+
+
 @pytest.mark.parametrize("through", ["a.tsv", "a.csv.gz", "a.parquet", "a.feather", "a.arrow", "a.npz"])
 def test_a_table_is_converted_and_back(through: str, folder: Path, tmp_path: Path) -> None:
     invoke("convert", folder / "train.parquet", tmp_path / "before.csv")

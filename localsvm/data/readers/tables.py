@@ -99,15 +99,21 @@ def parts_of(source: TableSource, path: str, kind: str, size: int) -> list[Table
 
 def by_suffix(path: str) -> str | None:
     """Format that the name of a file says; None for a name that says nothing."""
-    name = path.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
+    name = _unpacked(path)
     return next((kind for kind, suffixes in FORMATS.items() if name.endswith(suffixes)), None)
 
 
 def is_tab(path: str) -> bool:
     """True for a name that ends as one of tab-delimited text."""
-    return any(part in ("tsv", "tab") for part in path.lower().split(".")[-2:])
+    return _unpacked(path).endswith((".tsv", ".tab"))
+
+
+def _unpacked(path: str) -> str:
+    """Name of a file in small letters, without the ending that says how it is compressed."""
+    name = path.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def format_of(path: str) -> str:
