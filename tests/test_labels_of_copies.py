@@ -35,7 +35,7 @@ from localsvm.methods.kernel.one_class import OneClassSVM
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.runs import copies
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.copies import Repeated
+from localsvm.runs.copies import CopiedRows
 from localsvm.runs.cross_validate import cross_validate
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.preparation import prepare as preparing
@@ -105,7 +105,7 @@ def test_copies_say_what_others_of_a_row_agree_on(rows: list[tuple[int, int, boo
         patch.setattr(copies, "SHARE", np.inf)
         parts = [(marks[:cut], shown[:cut]), (marks[cut:], shown[cut:])]
         of = observed_of(np.append(y, [7.0, 8.0]))  # guessing is wrong sometimes
-        found = Repeated.of(parts, of)
+        found = CopiedRows.of(parts, of)
     assert found is not None and np.array_equal(np.unique(found.kind), np.arange(len(np.unique(marks[found.rows]))))
     assert len(set(zip(found.kind.tolist(), marks[found.rows].tolist(), strict=True))) == len(np.unique(found.kind))
     assert dict(zip(found.rows.tolist(), found.said.tolist(), strict=True)) == said
@@ -118,11 +118,11 @@ def test_copies_say_what_others_of_a_row_agree_on(rows: list[tuple[int, int, boo
 def test_few_copies_or_copies_that_disagree_are_not_judged() -> None:
     X, y = twice()
     marks, observed = signatures(X), observed_of(y)
-    assert (found := Repeated.of([(marks, y)], observed)) is not None and len(found.rows) == 400
+    assert (found := CopiedRows.of([(marks, y)], observed)) is not None and len(found.rows) == 400
     assert found.error == 0.0 and found.kind.max() == 199
     once = np.unique(marks, return_index=True)[1]
-    assert Repeated.of([(marks[once], y[once])], observed) is None
-    assert Repeated.of([(marks, np.where(np.arange(len(y)) % 2, y, 1 - y))], observed) is None
+    assert CopiedRows.of([(marks[once], y[once])], observed) is None
+    assert CopiedRows.of([(marks, np.where(np.arange(len(y)) % 2, y, 1 - y))], observed) is None
 
 
 # what models do with them

@@ -122,7 +122,7 @@ def score_text(score: Score, name: Name = label_text) -> str:
     )
 
 
-def copies_text(score: Score) -> str:
+def seen_text(score: Score) -> str:
     """Text on the rows that have the label of training rows that they equal, and the accuracy of the others."""
     verbs = (
         "equals a training row and gets its label" if score.copies == 1 else "equal training rows and get their labels"

@@ -10,7 +10,7 @@ import click
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
-from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, copies_text, score_text
+from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text, seen_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import names_of, print_json
@@ -198,11 +198,11 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
         click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
     for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
-    if not isinstance(score, ValueScore) and score.copies:
-        click.echo(f"note: {copies_text(score)}", err=True)
     if isinstance(score, ValueScore):
         text = value_score_text(score)
     else:
+        if score.copies:
+            click.echo(f"note: {seen_text(score)}", err=True)
         name = names_of(score.target.labels.tolist(), classes)
         text = score_text(score, name) + (confusion_text(score, name) if confusion and score.total else "")
     if text:

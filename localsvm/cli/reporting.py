@@ -191,7 +191,7 @@ def calibration_text(calibration: dict[str, Any]) -> str:
 def copies_text(copies: dict[str, Any]) -> str:
     """Text on the labels that copies of training rows get.
 
-    copies : the result of `Judged.describe`.
+    copies : the result of `CopyErrors.describe`.
     """
     wrong, missed = copies["error"], copies["model_error"]
     return (

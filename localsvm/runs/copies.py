@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.numbering import Hashes, signatures
 from localsvm.engines.base import Block
-from localsvm.runs.cells.averaged import SAMPLE_VALUES, held_rows
+from localsvm.runs.cells.averaged import held_rows
 from localsvm.runs.cells.records import Record
 from localsvm.runs.config import TrainingConfig
 from localsvm.targets.base import Observed, Target
 from localsvm.targets.classification import Classification
 from localsvm.targets.copies import Copies
 
-MOST_ROWS = 1 << 20  # of a run: signatures and labels of all are in memory together
+MOST_COPIES = 1 << 20  # of a run: signatures and labels of all are in memory together
 FINDING_BYTES, KEPT_BYTES = 136, 32  # a row: while copies are looked for, and afterwards, at most
 LEAST = 20  # different values of rows that have copies: by fewer nothing is judged
 SHARE = 0.25  # of the errors of the model: the most that labels of copies may make
@@ -40,7 +40,7 @@ class Signed:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class CopiedRows:
     """Rows of a run that have copies.
 
     Attributes
@@ -117,7 +117,7 @@ def _by_kind(values: NDArray[Any], kind: NDArray[np.intp], kinds: int, weight: V
 
 
 @dataclass(frozen=True)
-class Judged:
+class CopyErrors:
     """Errors on the held-out rows that have copies, in the mean over their different values.
 
     Attributes
@@ -138,9 +138,9 @@ class Judged:
 
 
 def judge(
-    repeated: Repeated, config: TrainingConfig, target: Target, records: Mapping[str, Record],
+    repeated: CopiedRows, config: TrainingConfig, target: Target, records: Mapping[str, Record],
     repeats: Sequence[Sequence[str]], weights: Vector | None,
-) -> tuple[Copies, Judged] | None:  # fmt: skip
+) -> tuple[Copies, CopyErrors] | None:  # fmt: skip
     """The labels that copies get; None where these are not clearly better than what the model answers.
 
     Copies of a row that is held out are so, too: the model has not seen them, and is better where it has. So labels of
@@ -153,10 +153,8 @@ def judge(
     weights : of the repeats in the mean; None where all weigh the same.
     """
     assert isinstance(target, Classification), "only classes have labels"
-    step = max(1, len(repeated.rows) * len(repeats) * target.n_problems // SAMPLE_VALUES)
-    held = held_rows(config, target, records, repeats, repeated.rows[::step], chosen=True)
-    equal = np.full(len(repeats), 1.0 / len(repeats))
-    answers = target.decide(np.tensordot(equal if weights is None else weights, held.values, 1).T)
+    held = held_rows(config, target, records, repeats, repeated.rows, chosen=True)
+    answers = target.decide(held.mean(weights).T)
     place = np.searchsorted(repeated.rows, held.numbers)
     kinds, kind = _numbered(repeated.kind[place])
     missed, wrong = (_by_kind(each != held.y, kind, kinds, held.weight) for each in (answers, repeated.said[place]))
@@ -167,4 +165,4 @@ def judge(
     count = repeated.kind.max() + 1.0
     classes = target.codes(repeated.labels).astype(np.int32)
     copies = Copies(repeated.signatures, classes, (repeated.error * count + 1.0) / (count + 2.0))
-    return copies, Judged(len(held.y), kinds, float(wrong.mean()), float(missed.mean()))
+    return copies, CopyErrors(len(held.y), kinds, float(wrong.mean()), float(missed.mean()))

@@ -43,7 +43,7 @@ from localsvm.store.pieces import Unsound
 from localsvm.targets.base import Target
 from localsvm.targets.classification import Classification, classes_of, known_recalls, recalls
 from localsvm.targets.conformal import Coverage, label_sets
-from localsvm.targets.copies import Known
+from localsvm.targets.copies import KnownRows
 from localsvm.targets.detection import Detection
 from localsvm.targets.probabilities import Calibration
 from localsvm.targets.regression import Regression, regression_of
@@ -83,7 +83,7 @@ class Seen(NamedTuple):
     """Rows as cells see them, and those that equal training rows; None where the model answers for these, too."""
 
     mapped: Examples
-    known: Known | None
+    known: KnownRows | None
 
 
 class LocalModel:
@@ -519,9 +519,9 @@ class Score:
         self.total += len(y)
         if block.copies is not None:
             told = block.copies[labelled[block.copies]]
-            self.rows, self.copies, self.known = (
-                self.rows + len(block.y), self.copies + len(block.copies), self.known + len(told)
-            )  # fmt: skip
+            self.rows += len(block.y)
+            self.copies += len(block.copies)
+            self.known += len(told)
             self.known_right += int((block.labels[told] == block.y[told]).sum())
         if block.sets is not None:
             known = self.target.labels.searchsorted(y).clip(max=len(self.target.labels) - 1)

@@ -44,7 +44,7 @@ class Summary:
     calibration : what makes probabilities of decision values (`Calibration.describe`), None without probabilities.
     classes : what labels stand for, where they are only numbers of texts; see Dataset.
     detection : the front of several weights, and what was chosen of it (`Detected.describe`), None for other classes.
-    copies : errors of the labels that copies of training rows get, and of the model on them (`runs.copies.Judged`);
+    copies : errors of the labels that copies of training rows get, and of the model on them (`runs.copies.CopyErrors`);
         None where the model answers for copies, too.
     nu : share of new rows that may be called novel, where all rows are of one kind; then `cv_error` is the share of
         made-up rows that are called normal. Else None.

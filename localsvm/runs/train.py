@@ -28,7 +28,7 @@ from localsvm.runs.cells.records import DIVISION, RECORDS, Record, unpack, unpac
 from localsvm.runs.cells.schedule import CellTrainer, Finished, Resources
 from localsvm.runs.cells.work import CellReport, wrong_rows
 from localsvm.runs.config import TrainingConfig
-from localsvm.runs.copies import Judged, judge
+from localsvm.runs.copies import CopyErrors, judge
 from localsvm.runs.preparation.engine import engine_of
 from localsvm.runs.preparation.given import Given
 from localsvm.runs.preparation.prepare import Asked, PreparedRun, prepare, tell_copies, tell_off_centre
@@ -176,7 +176,7 @@ class Learned(NamedTuple):
     coverage: Coverage | None
     detection: Detected | None
     thresholds: State | None
-    copies: tuple[Copies, Judged] | None
+    copies: tuple[Copies, CopyErrors] | None
 
 
 def _learned(
@@ -239,7 +239,7 @@ def _thresholds(prepared: PreparedRun, trained: Trained, journal: Journal, obser
 
 def _copies(
     prepared: PreparedRun, trained: Trained, journal: Journal, mean: Averaged | None
-) -> tuple[Copies, Judged] | None:  # fmt: skip
+) -> tuple[Copies, CopyErrors] | None:  # fmt: skip
     """The labels that copies of training rows get, and by what they are better; None where they are not."""
     if prepared.repeated is None:
         return None

@@ -21,7 +21,7 @@ Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRows:
     """Rows that equal training rows.
 
     Attributes
@@ -69,8 +69,8 @@ class Copies:
         """The arrays that the model file keeps."""
         return {"signatures": self.signatures, "classes": self.classes, "error": np.asarray([self.error])}
 
-    def known(self, signatures: Hashes) -> Known:
+    def known(self, signatures: Hashes) -> KnownRows:
         """The rows, of those with these signatures (n,), that equal training rows."""
         place = np.minimum(np.searchsorted(self.signatures, signatures), len(self.signatures) - 1)
         rows = np.flatnonzero(self.signatures[place] == signatures)
-        return Known(rows, self.classes[place[rows]], self.error)
+        return KnownRows(rows, self.classes[place[rows]], self.error)

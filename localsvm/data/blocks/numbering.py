@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,18 +36,7 @@ def contents(X: Examples, columns: Columns | None = None) -> Hashes:
 
     columns : those that X has, None for all.
     """
-    hashes = np.empty(X.shape[0], np.uint64)
-    for rows in row_blocks(X, BLOCK):
-        part: Any = between(X, rows.start, rows.stop)
-        with np.errstate(over="ignore"):
-            if isinstance(part, np.ndarray):
-                weights = _odd(np.arange(X.shape[1]) if columns is None else columns)
-                hashes[rows] = (part + np.float32(0)).view(np.uint32).astype(np.uint64) @ weights  # -0.0 + 0.0 = 0.0
-            else:
-                entries = part.data.view(np.uint32) * _odd(part.indices if columns is None else columns[part.indices])
-                ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-                hashes[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
-    return hashes
+    return _row_sums(X, columns, lambda values, numbers: values.view(np.uint32) * _odd(numbers))
 
 
 def signatures(X: Examples, columns: Columns | None = None) -> Hashes:
@@ -55,24 +45,31 @@ def signatures(X: Examples, columns: Columns | None = None) -> Hashes:
     It costs more than `contents`, whose sums of few different values may be equal: each value is mixed with its column.
     Arguments, and what does not matter, are as there.
     """
-    out = np.empty(X.shape[0], np.uint64)
+    return _row_sums(X, columns, _mixed)
+
+
+def _row_sums(
+    X: Examples, columns: Columns | None, of: Callable[[NDArray[np.float32], NDArray[Any]], Hashes]
+) -> Hashes:  # fmt: skip
+    """Sums (n,) modulo 2^64 of what `of` makes of the values of a row and their columns: 0 for a value of 0."""
+    sums = np.empty(X.shape[0], np.uint64)
     for rows in row_blocks(X, BLOCK):
         part: Any = between(X, rows.start, rows.stop)
         with np.errstate(over="ignore"):
             if isinstance(part, np.ndarray):
                 numbers = np.arange(X.shape[1]) if columns is None else columns
-                out[rows] = _mixed(part, numbers).sum(axis=1, dtype=np.uint64)
+                sums[rows] = of(part + np.float32(0), numbers).sum(axis=1, dtype=np.uint64)  # -0.0 + 0.0 = 0.0
             else:
-                entries = _mixed(part.data, part.indices if columns is None else columns[part.indices])
+                entries = of(part.data, part.indices if columns is None else columns[part.indices])
                 ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-                out[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
-    return out
+                sums[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+    return sums
 
 
 def _mixed(values: NDArray[np.float32], columns: NDArray[Any]) -> Hashes:
-    """Hashes of values with their columns, 0 for zeros: those that are not stored add nothing."""
-    bits = (values + np.float32(0)).view(np.uint32).astype(np.uint64)  # -0.0 + 0.0 = 0.0
-    return np.where(bits != 0, hashed(bits | (columns.astype(np.uint64) << np.uint64(32)), 0), np.uint64(0))
+    """Hashes of values with their columns, 0 for zeros."""
+    bits = values.view(np.uint32) | (columns.astype(np.uint64) << np.uint64(32))
+    return np.where(values != 0, hashed(bits, 0), np.uint64(0))
 
 
 def digest(rows: Hashes, y: NDArray[np.float64], first: int = 0) -> int:

@@ -55,8 +55,7 @@ def averaged(
     repeats : names of the records of each member's cells.
     rows : of the run.
     """
-    sample = _sample(rows, len(repeats) * target.n_problems, config.seed)
-    held = held_rows(config, target, records, repeats, sample)
+    held = held_rows(config, target, records, repeats, np.arange(rows, dtype=np.int64))
     Y, strata = target.encode(held.y), target.strata(held.y)
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(HALVES_KEY,)))
     halves = folds_of_groups(strata, 2, rng, held.mates)
@@ -67,8 +66,7 @@ def averaged(
 
     loss, counted = (target.total, None) if isinstance(target, Regression) else (None, wrongly)
     weights = member_weights(held.values[:, :answers], Y[:, :answers], held.weight, halves, loss, counted)
-    equal = np.full(len(repeats), 1.0 / len(repeats))
-    mean = np.tensordot(equal if weights is None else weights, held.values, 1)
+    mean = held.mean(weights)
     wrong, mass = target.wrong(mean[None], held.y, Y, held.weight)[0][0], target.mass(held.y, held.weight)
     return Averaged(weights, wrong, mass, target.recalls(wrong, mass), target.error(wrong, mass))
 
@@ -79,19 +77,21 @@ def held_rows(
 ) -> HeldRows:  # fmt: skip
     """Held-out values of the rows with these ascending numbers that count, bounded where several are averaged.
 
+    Of very many rows they are those of a sample.
+
     chosen : whether rows that chose the metric count, too; other arguments are as of `averaged`.
     """
-    held = HeldRows.of(records, repeats, rows, target.n_problems, chosen)
+    sample = _sample(rows, len(repeats) * target.n_problems, config.seed)
+    held = HeldRows.of(records, repeats, sample, target.n_problems, chosen)
     held.weight *= class_factors(config.class_weights, held.y)
     if len(repeats) > 1:
         held.values = np.ascontiguousarray(target.bounded(held.values.swapaxes(1, 2)).swapaxes(1, 2))
     return held
 
 
-def _sample(rows: int, values: int, seed: int) -> Numbers:
-    """Numbers, ascending, of the rows whose held-out values are looked at. values : that a row has."""
-    numbers = np.arange(rows, dtype=np.int64)
-    share = max(1, -(-rows * values // SAMPLE_VALUES))
+def _sample(numbers: Numbers, values: int, seed: int) -> Numbers:
+    """Those of some rows whose held-out values are looked at. values : that a row has."""
+    share = max(1, -(-len(numbers) * values // SAMPLE_VALUES))
     if share == 1:
         return numbers
     key = int(np.random.SeedSequence(seed, spawn_key=(HALVES_KEY, 1)).generate_state(1, np.uint64)[0])
@@ -138,6 +138,11 @@ class HeldRows:
         known = np.flatnonzero((weight > 0) & ~np.isnan(values[:, 0]).any(axis=0))
         kept = values[:, :, known].astype(np.float64)
         return cls(sample[known], kept, y[known], weight[known], Mates(mates[known], whole=True))
+
+    def mean(self, weights: Floats | None) -> Floats:
+        """The mean (problems, n) of the members' values; weights : of the members, None where all weigh the same."""
+        equal = np.full(len(self.values), 1.0 / len(self.values))
+        return np.tensordot(equal if weights is None else weights, self.values, 1)
 
 
 def _weight(record: Record, chosen: bool) -> Floats:

@@ -54,8 +54,7 @@ from localsvm.runs.cells.coarse import (
     with_coarse_size,
 )
 from localsvm.runs.config import TrainingConfig, check_features, check_labels
-from localsvm.runs.copies import MOST_ROWS as MOST_COPIES
-from localsvm.runs.copies import Repeated, Signed
+from localsvm.runs.copies import MOST_COPIES, CopiedRows, Signed
 from localsvm.runs.preparation.demand import Demand
 from localsvm.runs.preparation.draws import LEARN_SHARE, MOST_LEARN, MetricDraw, RankDraw
 from localsvm.runs.preparation.given import Given
@@ -119,7 +118,7 @@ class PreparedRun:
     cells: CoarseCells
     content: dict[str, str]
     off_centre: int
-    repeated: Repeated | None = None
+    repeated: CopiedRows | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -276,7 +275,7 @@ class _Preparing:
             observed = Observed.of_classes(np.asarray([NORMAL]), [observed.rows])
         sketches = [samples[f"sketch {repeat}"] for repeat in repeats]
         ranked, drawn = samples.get("ranked"), samples.get("drawn")
-        repeated = Repeated.of(found["signed"], observed) if "signed" in found else None
+        repeated = CopiedRows.of(found["signed"], observed) if "signed" in found else None
         return _Found(observed, found["digests"], found.get("moments"), sketches, drawn, ranked, repeated)
 
     def _content(self, digests: tuple[int, int, int], head: Head) -> dict[str, str]:
@@ -409,7 +408,7 @@ class _Found:
     sketches: list[Drawn]
     drawn: Drawn | None
     ranked: Drawn | None
-    repeated: Repeated | None
+    repeated: CopiedRows | None
 
 
 def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
