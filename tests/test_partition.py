@@ -68,6 +68,15 @@ def test_voronoi_keeps_its_promise(data: tuple[np.ndarray, np.ndarray], cell_siz
     check_cells(further, *data, cell_size)
 
 
+def test_kmeans_has_no_empty_cell_where_distances_are_rounded() -> None:
+    """One column is 1e7 times as wide as the other; hypothesis found the rows."""
+    digits = "003230121013112122002230001310333131", "233112300103012101313232302131001010"
+    wide, narrow = (np.asarray(list(map(int, each))) for each in digits)
+    X = np.c_[wide * 1e4 + 1e3, narrow * 1e-3].astype(np.float32)
+    y = np.asarray(list(map(float, "221211001002000000222020022101221011")))
+    check_cells(fit("kmeans", X, 1, y, 17620724), X, y, 1)
+
+
 @settings(max_examples=25, deadline=None)
 @given(rows_and_labels(), st.integers(1, 30), st.integers(0, 2**32))
 def test_kmeans_keeps_its_promise(data: tuple[np.ndarray, np.ndarray], cell_size: int, seed: int) -> None:

@@ -74,13 +74,16 @@ def _nearest(
 ) -> Split | None:
     """Divide the rows among their nearest centres, without centres of fewer than `smallest` rows.
 
-    None if fewer than two remain. One round is enough, because the rows of dropped centres only enlarge the others.
+    None if fewer than two remain. The rows of dropped centres only enlarge the others, but where columns are of very
+    different widths: distances are rounded anew then, and a centre may lose its rows.
     """
-    split = _choose(matrix, rows, centres, manhattan)
-    keep = np.bincount(split.child, minlength=len(centres)) >= smallest
-    if np.count_nonzero(keep) < 2:
-        return None
-    return split if np.all(keep) else _choose(matrix, rows, centres[keep], manhattan)
+    while len(centres) > 1:
+        split = _choose(matrix, rows, centres, manhattan)
+        keep = np.bincount(split.child, minlength=len(centres)) >= smallest
+        if np.all(keep):
+            return split
+        centres = centres[keep]
+    return None
 
 
 def _choose(matrix: Matrix, rows: RowIndices, centres: NDArray[np.float32], manhattan: bool) -> Split:
