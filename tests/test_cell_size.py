@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -22,6 +23,7 @@ from localsvm.methods.kernel import svm
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.methods.linear.linear import LinearSVM
 from localsvm.runs.config import TrainingConfig
+from localsvm.runs.preparation.measured import Measured
 from localsvm.runs.train import train
 from localsvm.store.model import load_model, load_partition
 
@@ -43,6 +45,32 @@ def test_it_goes_by_the_number_of_rows(rows: int, size: int) -> None:
 def test_rows_of_many_columns_have_larger_cells(rows: int, size: int) -> None:
     assert TrainingConfig().for_rows(rows, svm.WIDE + 1).cell_size == size
     assert TrainingConfig().for_rows(rows, svm.WIDE).cell_size == TrainingConfig().for_rows(rows).cell_size
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "expected"),
+    [
+        (4000, 0.05, 4000), (4000, 0.04, 4000), (4000, 0.032, 5000), (4000, 0.02, 8000), (4000, 0.0, 8000),
+        (7000, 0.01, 10_000), (10_000, 0.0, 10_000),
+    ],
+)  # fmt: skip
+@pytest.mark.fast(2)
+def test_rows_of_little_noise_have_larger_cells(size: int, error: float, expected: int) -> None:
+    assert KernelSVM().quiet_cell_size(size, error) == expected
+    others = {name: method().quiet_cell_size(2000, error) for name, method in methods().items() if name != "svm"}
+    assert others == dict.fromkeys(others, 2000)
+
+
+def learned(**record: Any) -> Measured:
+    return Measured(description={"name": "diag", "best": "diag", "error": (0.02, 0.01), **record})
+
+
+def test_the_noise_of_rows_is_the_error_of_the_chosen_geometry() -> None:
+    """That of plain distances comes first; of values there is none, nor where none was tried or asked for."""
+    assert learned().error == 0.01
+    assert learned(name="none").error == learned(name="ranks").error == 0.02
+    for unknown in (learned(score="rmse"), learned(error=()), Measured(description={"name": "diag"}), Measured()):
+        assert unknown.error is None
 
 
 def test_the_help_says_so() -> None:
@@ -114,3 +142,29 @@ def test_few_rows_are_one_cell_and_chunks_have_the_size(tmp_path: Path) -> None:
     train(read(tmp_path / "rows"), other, tmp_path / "m.h5", force=True)
     with load_model(tmp_path / "m.h5") as model:
         assert model.config["cell_size"] == 2000
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_has_larger_cells_where_rows_have_little_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In all that make cells alike; not where a size or another effort is asked for, nor beyond a coarse cell."""
+    monkeypatch.setattr(svm, "LARGE", 300)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (1200, 2)).astype(np.float32)
+    write(tmp_path / "quiet", X, np.where(X[:, 0] > 0.0, 1.0, -1.0))
+    write(tmp_path / "noisy", X, np.where((X[:, 0] > 0.0) == (rng.random(1200) < 0.8), 1.0, -1.0))
+
+    def size(rows: str, *options: Any) -> int:
+        invoke("train", "--force", "-q", "-j", 1, "-g", 1, "-C", "1,10", *options, tmp_path / rows, tmp_path / "m.h5")
+        with load_model(tmp_path / "m.h5") as model:
+            return int(model.config["cell_size"])
+
+    assert (size("quiet"), size("noisy")) == (40, 20)
+    assert (size("quiet", "--metric", "none"), size("quiet", "-c", 25), size("quiet", "--coarse-size", 30)) == (
+        20,
+        25,
+        30,
+    )
+    assert size("quiet", "--effort", "high") == TrainingConfig(effort="high").for_rows(1200).cell_size
+    invoke("partition", "--force", "-q", "-j", 1, tmp_path / "quiet", tmp_path / "cells.h5")
+    assert load_partition(tmp_path / "cells.h5").config["cell_size"] == 40
+    assert size("quiet", "--partition-file", tmp_path / "cells.h5") == 40

@@ -481,16 +481,27 @@ def test_weights_that_are_far_behind_have_no_matrix() -> None:
     assert not far(0.5, 10.0)
 
 
-def test_of_two_views_the_clearly_worse_one_has_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("above", "matrix", "expected"),
+    [(1.0, 60.0, ["full", "ranks+full"]), (3.0, 60.0, ["full"]), (3.0, 40.0, ["full", "ranks+full"])],
+    ids=["both", "clearly worse", "where a matrix is best"],
+)
+def test_of_two_views_the_clearly_worse_one_has_a_matrix_where_that_of_the_other_is_best(
+    monkeypatch: pytest.MonkeyPatch, above: float, matrix: float, expected: list[str]
+) -> None:
     """Three standard errors of the loss are clear, one is not."""
     noise = np.random.default_rng(0).standard_normal(400)
     noise = (noise - noise.mean()) / noise.std() * np.sqrt(400)  # a mean difference of 1 is one standard error
-    for above, expected in ((3.0, ["full"]), (1.0, ["full", "ranks+full"])):
-        losses = {"none": 100.0 + noise, "diag": 50.0 + 0.0 * noise, "ranks+diag": 50.0 + above + noise}
-        made, added = trial(losses), []
-        monkeypatch.setattr(made, "add", lambda candidates, folds, added=added: added.extend(candidates))
-        made.learned([Geometry(), Geometry(ranks=True)], 256)
-        assert [each.label for each in added if each.form == "full"] == expected
+    made = trial({"none": 100.0 + noise, "diag": 50.0 + 0.0 * noise, "ranks+diag": 50.0 + above + noise})
+
+    def add(candidates: list[Geometry], folds: tuple[int, ...]) -> None:
+        for each in candidates:
+            loss = np.full(400, matrix)
+            made._results.setdefault(each, {0: Judged(np.stack([loss, loss]), np.zeros((400, 1)))})
+
+    monkeypatch.setattr(made, "add", add)
+    learned = made.learned([Geometry(), Geometry(ranks=True)], 256)
+    assert [each.label for each in learned if each.form == "full"] == expected
 
 
 def test_what_is_weaker_than_a_power_of_weights() -> None:

@@ -117,7 +117,7 @@ cell_size = option(
     "--cell-size",
     type=CellSizeType(),
     show_default="for svm 10000, with more than 10000 rows 1.6e8 over their number (1e9 beyond 256 columns), but "
-    "4000 at least; else 2000",
+    "4000 at least, and up to twice as many where rows have little noise; else 2000",
     help="No cell has more training rows than this. (It is not LIBSVM's -c: the cost is -C.)",
     group=Group.PARTITION,
 )

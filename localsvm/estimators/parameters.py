@@ -94,7 +94,8 @@ COMMON: dict[str, Parameter] = {
     "cell_size": Parameter(
         None, "cell_size", "int or None",
         "No cell has more training rows than this. None: for LocalSVC and LocalSVR 10,000, with more rows 1.6e8 over "
-        "their number (1e9 beyond 256 columns), but 4,000 at least; else 2,000.",
+        "their number (1e9 beyond 256 columns), but 4,000 at least, and up to twice as many where rows have little "
+        "noise; else 2,000.",
     ),
     "coarse_size": Parameter(
         None, "coarse_size", "int or None",

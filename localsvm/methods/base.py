@@ -237,6 +237,13 @@ class Method(ABC):
         """Default of -c, the most rows of a cell, for so many rows, of so many columns, in all."""
         return 2000
 
+    def quiet_cell_size(self, size: int, error: float) -> int:
+        """The default of -c, which is `size` by the numbers of rows and columns, for rows of little noise.
+
+        error : share of fresh rows that the chosen geometry decides wrongly.
+        """
+        return size
+
     def default_select(self, n_classes: int) -> str:
         """Default of --select: "vote", which keeps fold models, for two classes; "refit" for more, and for values."""
         return "vote" if n_classes == 2 else "refit"

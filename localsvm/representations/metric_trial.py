@@ -61,6 +61,11 @@ class Trial:
         promising = [each for each in narrow if DISTANCES[each.distance].matrices and not self._is_far(each)]
         matrices = [each._replace(form="full") for each in (self.hopeful(promising) if promising else [])]
         self.add(matrices, self._first)
+        if matrices and self.best(weights + matrices).form == "full":
+            # where a matrix is best, that of a view whose weights were behind may be better still
+            every = [each._replace(form="full") for each in promising]
+            matrices += [each for each in every if each not in matrices]
+            self.add(matrices, self._first)
         return weights + matrices
 
     def add(self, candidates: Iterable[Geometry], folds: Sequence[int]) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LARGE, SMALL = 10_000, 4000  # rows of a cell
 CELL_WORK = 16 * 10**7  # rows of a cell, times all rows: what the time of training grows with
 WIDE, WIDE_WORK = 256, 10**9  # with more columns, errors fall faster as cells grow
+QUIET = 0.04  # share of wrong rows below which cells are larger, as few rows are support vectors then
+QUIET_TIMES = 2
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class KernelSVM(ValueOptions):
         """
         work = CELL_WORK if columns <= WIDE else WIDE_WORK
         return max(SMALL, min(LARGE, work // max(1, rows)))
+
+    def quiet_cell_size(self, size: int, error: float) -> int:
+        """Cells that are larger as their rows have less noise: QUIET_TIMES, but not beyond LARGE; see docs/cells.md."""
+        times = min(float(QUIET_TIMES), QUIET / max(error, QUIET / QUIET_TIMES))
+        return max(size, min(LARGE, int(times * size)))
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""

@@ -73,6 +73,14 @@ class Measured:
         chosen = Geometry.of(self.description["name"]) if self.description and "best" in self.description else None
         return None if chosen is None else chosen.distance
 
+    @property
+    def error(self) -> float | None:
+        """Share of fresh rows that the chosen geometry decides wrongly; None where no choice of classes says it."""
+        record = self.description or {}
+        if "score" in record or not record.get("error"):
+            return None
+        return float(record["error"][record["name"] == record["best"]])  # that of plain distances is the first
+
     def weighed(self, weights: NDArray[np.float64] | None) -> Measured:
         """What is known, with the weights that members have; None for equal ones."""
         if weights is None:
