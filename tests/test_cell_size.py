@@ -48,16 +48,18 @@ def test_rows_of_many_columns_have_larger_cells(rows: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "error", "expected"),
+    ("rows", "error", "expected"),
     [
-        (4000, 0.05, 4000), (4000, 0.04, 4000), (4000, 0.032, 5000), (4000, 0.02, 8000), (4000, 0.0, 8000),
-        (7000, 0.01, 10_000), (10_000, 0.0, 10_000),
+        (100_000, 0.05, 4000), (100_000, 0.04, 4000), (100_000, 0.032, 5000), (100_000, 0.02, 8000),
+        (100_000, 0.0, 8000), (25_000, 0.01, 10_000), (9000, 0.0, 10_000),
     ],
 )  # fmt: skip
 @pytest.mark.fast(2)
-def test_rows_of_little_noise_have_larger_cells(size: int, error: float, expected: int) -> None:
-    assert KernelSVM().quiet_cell_size(size, error) == expected
-    others = {name: method().quiet_cell_size(2000, error) for name, method in methods().items() if name != "svm"}
+def test_rows_of_little_noise_have_larger_cells(rows: int, error: float, expected: int) -> None:
+    assert TrainingConfig().for_rows(rows, 1, error).cell_size == expected
+    for asked in (TrainingConfig(effort="low"), TrainingConfig(effort="high"), TrainingConfig(cell_size=77)):
+        assert asked.for_rows(rows, 1, error) == asked.for_rows(rows)
+    others = {name: method().default_cell_size(rows, 1, error) for name, method in methods().items() if name != "svm"}
     assert others == dict.fromkeys(others, 2000)
 
 

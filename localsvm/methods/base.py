@@ -233,16 +233,9 @@ class Method(ABC):
         """Whether the options leave one point of the grid."""
         return False
 
-    def default_cell_size(self, rows: int, columns: int = 1) -> int:
-        """Default of -c, the most rows of a cell, for so many rows, of so many columns, in all."""
+    def default_cell_size(self, rows: int, columns: int = 1, error: float | None = None) -> int:
+        """Default of -c for so many rows and columns in all; error: share of fresh rows decided wrongly, if known."""
         return 2000
-
-    def quiet_cell_size(self, size: int, error: float) -> int:
-        """The default of -c, which is `size` by the numbers of rows and columns, for rows of little noise.
-
-        error : share of fresh rows that the chosen geometry decides wrongly.
-        """
-        return size
 
     def default_select(self, n_classes: int) -> str:
         """Default of --select: "vote", which keeps fold models, for two classes; "refit" for more, and for values."""

@@ -324,10 +324,16 @@ class TrainingConfig:
         assert self.cell_size is not None, "settled"
         return self.cell_size
 
-    def for_rows(self, rows: int, columns: int = 1) -> TrainingConfig:
-        """The options with what depends on the number of rows, and of their columns, decided."""
-        times, fewer = (HIGH_TIMES, HIGH_ROWS) if self.effort == "high" else (1.0, 1.0)
-        usual = int(times * self.method.default_cell_size(int(rows / fewer), columns))
+    def for_rows(self, rows: int, columns: int = 1, error: float | None = None) -> TrainingConfig:
+        """The options with what depends on the number of rows, and of their columns, decided.
+
+        error : share of fresh rows that the chosen geometry decides wrongly; None where none was chosen, or not yet.
+            With a high effort, it is of no influence.
+        """
+        if self.effort == "high":
+            usual = int(HIGH_TIMES * self.method.default_cell_size(int(rows / HIGH_ROWS), columns))
+        else:
+            usual = self.method.default_cell_size(rows, columns, error)
         size = self.cell_size or min(LOW_CELL if self.effort == "low" else usual, self.coarse_size or MOST_ROWS)
         return replace(self, cell_size=size, metric=self.metric_name, repeats=self.known_repeats, effort="normal")
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 LARGE, SMALL = 10_000, 4000  # rows of a cell
 CELL_WORK = 16 * 10**7  # rows of a cell, times all rows: what the time of training grows with
 WIDE, WIDE_WORK = 256, 10**9  # with more columns, errors fall faster as cells grow
-QUIET = 0.04  # share of wrong rows below which cells are larger, as few rows are support vectors then
-QUIET_TIMES = 2
+QUIET, QUIET_TIMES = 0.04, 2  # with fewer errors cells are larger, up to so many times, as few rows are support vectors
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,16 @@ class KernelSVM(ValueOptions):
     tiny: ClassVar[str] = "-g 0.5,2 -C 1,10"
     default_metric: ClassVar[str] = "auto"  # see docs/geometry.md
 
-    def default_cell_size(self, rows: int, columns: int = 1) -> int:
+    def default_cell_size(self, rows: int, columns: int = 1, error: float | None = None) -> int:
         """Cells of LARGE rows at most, and of fewer where there are many, but of SMALL at least.
 
-        Larger cells make fewer errors, and take more time; see docs/cells.md.
+        Larger cells make fewer errors, and take more time, but not so much where rows have little noise; see
+        docs/cells.md.
         """
         work = CELL_WORK if columns <= WIDE else WIDE_WORK
-        return max(SMALL, min(LARGE, work // max(1, rows)))
-
-    def quiet_cell_size(self, size: int, error: float) -> int:
-        """Cells that are larger as their rows have less noise: QUIET_TIMES, but not beyond LARGE; see docs/cells.md."""
-        times = min(float(QUIET_TIMES), QUIET / max(error, QUIET / QUIET_TIMES))
-        return max(size, min(LARGE, int(times * size)))
+        size = max(SMALL, work // max(1, rows))
+        times = 1.0 if error is None else max(1.0, QUIET / max(error, QUIET / QUIET_TIMES))
+        return min(LARGE, int(times * size))
 
     def grid(self, cell: Cell, average_rows: float, folds: int) -> Grid:
         """The user's values where given; else 10 widths and 10 lambdas after Thomann et al. (see methods.grids)."""

@@ -187,7 +187,8 @@ class _Preparing:
             config = replace(config, repeats=len(members.distances))
         elif config.metric_name == AUTO and not members.several and _one_cell(config, head.rows):
             config = self._alone(config)
-        config = self._quiet(config, measured.error)
+        decided = self._asked.config.for_rows(head.rows, head.features, measured.error)
+        config = replace(config, cell_size=decided.cell_size)
         cells = self._divided(config, head, chain, found, members)
         return PreparedRun(
             engine=self._engine,
@@ -211,14 +212,6 @@ class _Preparing:
                 f"repeat, and one model is trained; a smaller {opt.cell_size} makes cells"
             )
         return replace(config, repeats=1)
-
-    def _quiet(self, config: TrainingConfig, error: float | None) -> TrainingConfig:
-        """The options with the size of cells settled: rows of little noise have larger ones where none was given."""
-        asked = self._asked.config
-        if error is None or asked.cell_size is not None or asked.effort != "normal":
-            return config
-        size = config.method.quiet_cell_size(config.most_rows, error)
-        return replace(config, cell_size=min(size, config.coarse_size or size))
 
     def _looked(self) -> tuple[TrainingConfig, Head]:
         """First look at the rows, and the size of coarse cells; a run of one coarse cell takes its rows into memory."""
