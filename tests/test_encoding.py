@@ -14,7 +14,7 @@ from localsvm.data.blocks.dataset import Dataset
 from localsvm.data.blocks.table import Levels, Table
 from localsvm.errors import DataError
 from localsvm.features.encoding import Encoding
-from localsvm.features.survey import FOLDS, SMOOTHING, NumberSurvey, Survey
+from localsvm.features.survey import FOLDS, SMOOTHING, NumberSurvey, TableSurvey
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_learning import MetricLearner
 from localsvm.representations.metric_rows import MetricRows
@@ -51,7 +51,7 @@ def fitted(
     table: Table, names: list[str], codes: np.ndarray, seed: int, encode: str = "auto", blocks: int = 1
 ) -> tuple[Encoding, np.ndarray, np.ndarray]:
     """An encoding, the features of the rows that it was learned from, and their folds; the table in some blocks."""
-    survey, parts = Survey(seed), np.array_split(np.arange(table.rows), blocks)
+    survey, parts = TableSurvey(seed), np.array_split(np.arange(table.rows), blocks)
     for part in parts:
         survey.add(table.taken(np.isin(np.arange(table.rows), part)), names, codes[part], None)
     encoding = survey.encoding(names, np.arange(codes.max() + 1), encode, True, lambda name, why: None)
@@ -125,7 +125,7 @@ def test_levels_are_encoded_as_asked() -> None:
 def test_groups_are_in_one_fold() -> None:
     table, _ = example()
     group = np.arange(table.rows) // 10
-    folds = Survey(0).folds.of(0, table.rows, group)
+    folds = TableSurvey(0).folds.of(0, table.rows, group)
     assert all(len(set(folds[group == number])) == 1 for number in range(40))
 
 

@@ -21,7 +21,7 @@ from localsvm.runs.config import TrainingConfig
 from localsvm.runs.predict import LocalModel
 from localsvm.runs.train import train
 from localsvm.solvers._linear import LinearRows
-from localsvm.solvers.centred import Stretch
+from localsvm.solvers.centred import FarStretch
 from localsvm.solvers.linear import solve
 from localsvm.solvers.ml3_round import Coordinates, SortedRows
 from localsvm.solvers.primal import LinearProblem
@@ -63,7 +63,7 @@ def test_rows_are_far_from_the_origin_or_not_whatever_their_shares_in_tasks(offs
     shares[:, 1] = 1.0 - shares[:, 0]
     shares[:, 0] -= shares[:, 0].mean() + 0.01
     rows = LinearRows((Z + offset).astype(np.float32), 2, csr_array(shares), shared_bias=False)
-    stretch = Stretch.of(rows)
+    stretch = FarStretch.of(rows)
     assert (stretch is not None) == far
     if stretch is not None:
         np.testing.assert_allclose(stretch.length, 1e6 * 3**0.5, rtol=1e-5)

@@ -18,9 +18,9 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared
 from value_cells import SQUARES, cell_of_values, examples, target_of
 
 from localsvm.data.blocks.table import Levels, Table
-from localsvm.engines.base import SOME_VALUES, Answers, Block, InOrder
+from localsvm.engines.base import SOME_VALUES, Block, InOrder, ValueStatistic
 from localsvm.features.encoding import Encoding
-from localsvm.features.survey import SMOOTHING, Survey
+from localsvm.features.survey import SMOOTHING, TableSurvey
 from localsvm.methods.cell import Cell
 from localsvm.methods.kernel.svm import KernelSVM
 from localsvm.representations.metric_rows import MetricRows
@@ -339,7 +339,7 @@ rows = st.lists(st.tuples(st.floats(-1e4, 1e4), st.sampled_from([0.0, 0.5, 1.0, 
 @settings(deadline=None)
 @given(st.lists(rows, min_size=1, max_size=6), st.booleans(), st.sampled_from([0.0, 1e6]))
 def test_values_of_blocks_are_merged_as_in_one_pass(parts: list[Any], weighted: bool, far: float) -> None:
-    statistic, first, order = Answers(50), 0, InOrder([Answers(50)])
+    statistic, first, order = ValueStatistic(50), 0, InOrder([ValueStatistic(50)])
     for number, part in enumerate(parts):
         y, weight = np.asarray([*part, (1.0, 1.0)]).T if not number else np.asarray(part).reshape(-1, 2).T
         y = y + far
@@ -364,7 +364,7 @@ def test_values_of_blocks_are_merged_as_in_one_pass(parts: list[Any], weighted: 
 
 @given(st.lists(st.integers(0, 3000), max_size=12))
 def test_the_same_rows_are_drawn_however_blocks_divide_them(cuts: list[int]) -> None:
-    statistic, y = Answers(2 * SOME_VALUES + 1), np.arange(3000.0)
+    statistic, y = ValueStatistic(2 * SOME_VALUES + 1), np.arange(3000.0)
     edges = [0, *sorted(cuts), 3000]
     blocks = [Block(a, np.zeros((b - a, 1), np.float32), y[a:b]) for a, b in pairwise(edges)]
     found = reduce(statistic.merge, map(statistic.of, blocks))
@@ -375,7 +375,7 @@ def test_the_same_rows_are_drawn_however_blocks_divide_them(cuts: list[int]) -> 
 @pytest.mark.parametrize("period", [2, 3, 24, 2048])
 def test_rows_that_are_drawn_are_of_all_kinds_where_kinds_take_turns(period: int) -> None:
     n = 10 * SOME_VALUES
-    found = Answers(n).of(Block(0, np.zeros((n, 1), np.float32), np.arange(n) % period))
+    found = ValueStatistic(n).of(Block(0, np.zeros((n, 1), np.float32), np.arange(n) % period))
     assert found.some[:, 0].mean() == pytest.approx((period - 1) / 2.0, rel=0.05)
 
 
@@ -425,7 +425,7 @@ def table_of(n: int = 300) -> tuple[Table, np.ndarray]:
 
 def encoded(table: Table, y: np.ndarray, blocks: int = 1) -> tuple[Encoding, np.ndarray, np.ndarray]:
     """An encoding, the features of the rows that it was learned from, and their folds; the table in some blocks."""
-    survey = Survey(0)
+    survey = TableSurvey(0)
     for part in np.array_split(np.arange(table.rows), blocks):
         one = table.taken(np.isin(np.arange(table.rows), part))
         survey.add(one, ["many"], np.zeros(len(part), np.int64), None, y[part])

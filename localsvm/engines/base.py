@@ -199,7 +199,7 @@ class ValueMoments(NamedTuple):
     units: NDArray[np.uint64]
 
 
-class Answers:
+class ValueStatistic:
     """Statistic of the values of so many rows, which are to be predicted: their `ValueMoments`."""
 
     def __init__(self, rows: int) -> None:

@@ -31,7 +31,7 @@ from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, check_f
 from localsvm.data.readers.origin import from_array
 from localsvm.errors import ModelError
 from localsvm.estimators.fitted import Opened, best_params, hyperplane
-from localsvm.estimators.frames import Column, encoded, fitted_rows, frame_of, is_frame
+from localsvm.estimators.frames import FrameColumn, encoded, fitted_rows, frame_of, is_frame
 from localsvm.estimators.parameters import (
     COMMON,
     Kind,
@@ -202,7 +202,7 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
     def _learned(self, y: NDArray[Any]) -> None:
         """Take note of what was learned."""
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], dict[str, Column] | None]:
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], dict[str, FrameColumn] | None]:
         """Rows X and labels of numbers alone; or, for a frame and for dense rows with missing values, its columns."""
         levels = self.categorical_features is not None and not isinstance(self.categorical_features, str)
         if levels and hasattr(X, "indptr"):

@@ -21,7 +21,7 @@ from localsvm.data.readers.columnar import TypedColumn, layout_of, levels_of
 from localsvm.data.readers.delimited import MISSING, TableForm, nearest
 from localsvm.estimators.parameters import ParameterError, RowsError
 from localsvm.features.encoding import Encoding, Number, unknown
-from localsvm.features.survey import Survey
+from localsvm.features.survey import TableSurvey
 from localsvm.runs.preparation.tables import description_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NUMBER_TYPES = (Real, Decimal)  # of the objects in a column of numbers
 
 
 @dataclass(frozen=True)
-class Column:
+class FrameColumn:
     """A column of a frame: float64 with nan, or objects with None; and whether its type says that it has levels."""
 
     values: NDArray[Any]
@@ -45,7 +45,7 @@ def is_frame(X: Any) -> bool:
     return _columns_of(X) is not None
 
 
-def frame_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
+def frame_of(X: Any, names: Sequence[str] | None = None) -> dict[str, FrameColumn]:
     """Columns of a frame, or of an array whose columns have these names.
 
     ValueError for an array with another number of columns, or a column of a type that is neither numbers nor text.
@@ -82,22 +82,22 @@ def _columns_of(X: Any) -> dict[str, Any] | None:
     return None
 
 
-def _column(name: str, values: Any) -> Column:
+def _column(name: str, values: Any) -> FrameColumn:
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if hasattr(values, "chunks"):  # pyarrow
         from localsvm.data.readers.arrow import values_of
 
         plain = values_of(values.combine_chunks())
-        return Column(plain, plain.dtype.kind not in NUMBERS)
+        return FrameColumn(plain, plain.dtype.kind not in NUMBERS)
     if kind.startswith(("category", "categorical", "enum")):
-        return Column(_objects(values), levels=True)
+        return FrameColumn(_objects(values), levels=True)
     array = _array(name, values)
     if array.dtype.kind in NUMBERS:
-        return Column(np.asarray(array, np.float64), levels=False)
+        return FrameColumn(np.asarray(array, np.float64), levels=False)
     if array.dtype.kind == "m":  # as seconds
-        return Column(array / np.timedelta64(1, "s"), levels=False)
+        return FrameColumn(array / np.timedelta64(1, "s"), levels=False)
     if array.dtype.kind == "M":
-        return Column(
+        return FrameColumn(
             np.asarray([None if np.isnat(v) else str(v.astype("M8[us]")) for v in array], object), levels=True
         )
     objects = _objects(array)
@@ -107,7 +107,7 @@ def _column(name: str, values: Any) -> Column:
     known = [value for value in objects if value is not None]
     nullable = kind.startswith(("int", "uint", "float"))  # of pandas
     numbers = nullable or (len(known) > 0 and all(isinstance(value, NUMBER_TYPES) for value in known))
-    return Column(objects, levels=not numbers)
+    return FrameColumn(objects, levels=not numbers)
 
 
 def _array(name: str, values: Any) -> NDArray[Any]:
@@ -142,7 +142,7 @@ def _objects(values: Any) -> NDArray[Any]:
     return out
 
 
-def categorical(asked: Any, columns: dict[str, Column]) -> set[str]:
+def categorical(asked: Any, columns: dict[str, FrameColumn]) -> set[str]:
     """Names of the columns that have levels.
 
     asked : "from_dtype", None, a mask, numbers, or names of columns. ParameterError for anything else.
@@ -183,7 +183,8 @@ class FrameRows:
 
 
 def fitted_rows(
-    columns: dict[str, Column], asked: Any, answers: Answers, seed: int, group: NDArray[np.int64] | None, label: str
+    columns: dict[str, FrameColumn], asked: Any, answers: Answers, seed: int, group: NDArray[np.int64] | None,
+    label: str,
 ) -> FrameRows:  # fmt: skip
     """Learn the encoding of a frame, and apply it to its rows.
 
@@ -196,7 +197,7 @@ def fitted_rows(
     """
     texts = categorical(asked, columns)
     table = _table(columns, texts)
-    survey = Survey(seed)
+    survey = TableSurvey(seed)
     codes = np.zeros(table.rows, np.intp) if answers.codes is None else answers.codes
     survey.add(table, list(columns), codes, group, answers.labels if answers.codes is None else None)
     left_out: list[str] = []
@@ -219,7 +220,7 @@ def fitted_rows(
     )  # fmt: skip
 
 
-def encoded(columns: dict[str, Column], encoding: Encoding) -> NDArray[np.float64]:
+def encoded(columns: dict[str, FrameColumn], encoding: Encoding) -> NDArray[np.float64]:
     """Rows (n, features) float64 of a frame, as a model's encoding has them. RowsError for an absent column."""
     for coding in encoding.codings:
         if coding.name not in columns:
@@ -235,7 +236,7 @@ def encoded(columns: dict[str, Column], encoding: Encoding) -> NDArray[np.float6
     return encoding.apply(table)
 
 
-def _table(columns: dict[str, Column], texts: set[str]) -> Table:
+def _table(columns: dict[str, FrameColumn], texts: set[str]) -> Table:
     """A table of these columns, of which those in `texts` have levels."""
     rows = len(next(iter(columns.values())).values)
     numbers, levels = {}, {}

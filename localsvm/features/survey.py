@@ -94,7 +94,7 @@ class NumberSurvey:
             self._label_of = None
 
     def tells_all(self, labels: Codes) -> bool:
-        """True where each value has rows of one class alone, and there are few values. labels: see `Survey`."""
+        """True where each value has rows of one class alone, and there are few values. labels: see `TableSurvey`."""
         return self._label_of is not None and _tells(len(self._label_of), self.rows, labels)
 
     def coding(self, name: str) -> Number:
@@ -166,7 +166,7 @@ class LevelSurvey:
         return len(self._place) == self.rows > 2
 
     def tells_all(self, labels: Codes) -> bool:
-        """True where each level has rows of one class alone, and there are few levels. labels: see `Survey`."""
+        """True where each level has rows of one class alone, and there are few levels. labels: see `TableSurvey`."""
         if not _tells(len(self._place), self.rows, labels) or self.missing:
             return False
         keys = self._keys[0] >> FOLD_BITS
@@ -247,7 +247,7 @@ class RowFolds:
         return np.asarray(hashed(number, self.key) % np.uint64(FOLDS), np.int64)
 
 
-class Survey:
+class TableSurvey:
     """Survey of a training table.
 
     Parameters

@@ -43,7 +43,7 @@ class ProblemRows(NamedTuple):
     weight: Floats
 
 
-class Learned(NamedTuple):
+class LearnedMap(NamedTuple):
     """A map, the C that was learned with it, and how many times the SVM was solved."""
 
     L: Floats
@@ -134,7 +134,7 @@ class _Enough(Exception):
 def learn(
     train: ProblemRows, validation: ProblemRows, check: ProblemRows, L0: Floats, pull: float,
     kernel: MapKernel = GAUSSIAN,
-) -> Learned:  # fmt: skip
+) -> LearnedMap:  # fmt: skip
     """Learn a map.
 
     Parameters
@@ -162,7 +162,7 @@ def learn(
     with suppress(_Enough):
         options = {"maxiter": STEPS}
         minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, callback=look, options=options)
-    return Learned(best[:-1].reshape(L0.shape), float(np.exp(best[-1])), objective.solved)
+    return LearnedMap(best[:-1].reshape(L0.shape), float(np.exp(best[-1])), objective.solved)
 
 
 def split(y: Floats, random: np.random.Generator, mates: Mates | None = None) -> list[NDArray[np.intp]] | None:

@@ -14,7 +14,7 @@ from localsvm.data.blocks.table import Levels, Table
 from localsvm.data.readers.delimited import NUMBER, check_named
 from localsvm.data.readers.tables import TableSource, format_of, open_table
 from localsvm.features.encoding import parts_of
-from localsvm.features.survey import Survey
+from localsvm.features.survey import TableSurvey
 from localsvm.naming import opt
 from localsvm.runs.preparation.tables import TableOptions, label_of
 from localsvm.targets.loss_names import LEAST_SQUARES
@@ -95,7 +95,7 @@ def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableRepo
 
     DataError : what cannot be read at all, with its place.
     """
-    survey, counts, values = Survey(0), dict[str, _Counts](), dict[str, list[NDArray[np.float64]]]()
+    survey, counts, values = TableSurvey(0), dict[str, _Counts](), dict[str, list[NDArray[np.float64]]]()
     labels: dict[str, int] = {}
 
     def texts(names: tuple[str, ...], header: bool) -> set[str]:
@@ -192,7 +192,7 @@ def _histogram(known: NDArray[np.float64]) -> list[float]:
 
 
 def _problems(
-    reports: Sequence[ColumnReport], label: str | None, survey: Survey, labels: dict[str, int],
+    reports: Sequence[ColumnReport], label: str | None, survey: TableSurvey, labels: dict[str, int],
     counts: dict[str, _Counts],
 ) -> list[str]:  # fmt: skip
     """What looks wrong, the label first."""

@@ -101,7 +101,7 @@ def train(
 
 
 def _summary(
-    prepared: PreparedRun, trained: Trained, clock: Clock, learned: Learned, mean: Averaged | None
+    prepared: PreparedRun, trained: Trained, clock: Clock, learned: AfterTraining, mean: Averaged | None
 ) -> Summary:  # fmt: skip
     cells, metric, detection = trained.summarised(prepared.config.times), prepared.measured.told, learned.detection
     summary = summarise(_rows_of(prepared), cells, clock.seconds, calibration=learned.calibration, metric=metric)
@@ -169,7 +169,7 @@ def _tell_held_out(prepared: PreparedRun, trained: Trained, observer: Observer) 
             observer.note(f"{many} {end} of the grid; {remedy} ({opt.cost if end.endswith('C') else opt.gamma})")
 
 
-class Learned(NamedTuple):
+class AfterTraining(NamedTuple):
     """What a run learned of its held-out values; None for what was not asked for."""
 
     calibration: Calibration | None
@@ -181,8 +181,8 @@ class Learned(NamedTuple):
 
 def _learned(
     prepared: PreparedRun, trained: Trained, journal: Journal, mean: Averaged | None, clock: Clock, observer: Observer
-) -> Learned:  # fmt: skip
-    return Learned(
+) -> AfterTraining:  # fmt: skip
+    return AfterTraining(
         _calibrated(prepared, trained, journal, clock),
         _covered(prepared, trained, journal),
         _detected(prepared, trained, journal),
@@ -409,7 +409,7 @@ class _Training:
 
 def _write(
     output: str | Path, prepared: PreparedRun, journal: Journal, trained: Trained,
-    learned: Learned, force: bool, key: str,
+    learned: AfterTraining, force: bool, key: str,
 ) -> None:  # fmt: skip
     calibration, coverage, detection, thresholds, copies = learned
     content = ModelContent(

@@ -22,7 +22,7 @@ FAR = 1e5  # rows are far from the origin if their mean is so many deviations aw
 
 
 @dataclass(frozen=True)
-class Stretch:
+class FarStretch:
     """The direction and the distance from the origin in which the rows of each task lie.
 
     Attributes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import as_examples
 from localsvm.solvers._linear import LinearReport, LinearRows
 from localsvm.solvers.average_gradient import average_gradient
-from localsvm.solvers.centred import Stretch
+from localsvm.solvers.centred import FarStretch
 from localsvm.solvers.primal import FIRST_WIDTH, TOGETHER, LinearProblem, newton
 from localsvm.solvers.row_losses import SMALLEST, Hinge, Residual
 from localsvm.solvers.stochastic import DescentBlock, descend
@@ -141,7 +141,7 @@ def solve(
     system = system_of(rows, one_task_each)
     if solver == "sdca":
         return _by_ascent(rows, y, cost, squared, tolerance, start, seed)
-    if solver == "auto" and Stretch.of(rows) is None:  # nearly parallel rows hold up an ascent, one after the other
+    if solver == "auto" and FarStretch.of(rows) is None:  # nearly parallel rows hold up an ascent, one after the other
         ascent = ascent_of(rows, system, squared, start)
         if ascent.passes:
             reached = _by_ascent(rows, y, cost, squared, tolerance, start, seed, ascent.passes)

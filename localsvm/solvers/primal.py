@@ -30,7 +30,7 @@ from scipy.linalg import cho_factor, cho_solve
 from localsvm.data.blocks.dataset import dense_rows
 from localsvm.pulse import beat
 from localsvm.solvers._linear import Hessian, LinearReport, LinearRows, Terms
-from localsvm.solvers.centred import Stretch
+from localsvm.solvers.centred import FarStretch
 from localsvm.solvers.coupling import ALONE, Coupling
 from localsvm.solvers.row_losses import HINGE, RowLoss
 
@@ -65,7 +65,7 @@ class Newton:
         self.f = np.zeros(rows.n) if start is None else rows.values(self.w)
         self._curved = np.zeros(rows.n)
         self._hessian: Hessian | None = None
-        self.stretch = Stretch.of(rows) if coupling is ALONE else None
+        self.stretch = FarStretch.of(rows) if coupling is ALONE else None
         self.smooth_over(width)
 
     def smooth_over(self, width: float) -> None:

@@ -114,7 +114,7 @@ class ContainerWriter:
 
     def array(self, path: str, array: Array) -> None:
         """Write one numeric array as the dataset `path`."""
-        column = Column(self, path, array.dtype, array.shape[1:])
+        column = AppendedArray(self, path, array.dtype, array.shape[1:])
         if array.ndim:
             column.append(array)
             column.finish()
@@ -130,7 +130,7 @@ class ContainerWriter:
         self.attribute("/", "manifest", json.dumps(self._manifest, sort_keys=True))
 
 
-class Column:
+class AppendedArray:
     """A dataset written by appending rows; equal rows give equal bytes however they are cut.
 
     Parameters

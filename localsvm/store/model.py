@@ -21,7 +21,7 @@ from localsvm.errors import RunError
 from localsvm.naming import opt
 from localsvm.store.checking import Cells
 from localsvm.store.container import MODEL, PARTITION, AnyPath, Container, checked, missing, open_container
-from localsvm.store.container_writing import Column, ContainerWriter, create
+from localsvm.store.container_writing import AppendedArray, ContainerWriter, create
 from localsvm.store.pieces import Array, Unsound
 from localsvm.store.structure import StoredRows
 
@@ -355,13 +355,14 @@ def _write_state(writer: ContainerWriter, group: str, key: str, state: State | N
 def _write_cells(writer: ContainerWriter, cells: Iterable[Mapping[str, Array]], n_cells: int) -> None:
     writer.group("/cells", n_cells=n_cells)
     writer.group("/cells/row_ptr")
-    columns: dict[str, Column] = {}
+    columns: dict[str, AppendedArray] = {}
     ends: dict[str, list[int]] = {}
     written = 0
     for cell in cells:
         if written == 0:
             columns = {
-                name: Column(writer, f"/cells/{name}", cell[name].dtype, cell[name].shape[1:]) for name in sorted(cell)
+                name: AppendedArray(writer, f"/cells/{name}", cell[name].dtype, cell[name].shape[1:])
+                for name in sorted(cell)
             }
             ends = {name: [0] for name in columns}
         if cell.keys() != columns.keys():

@@ -24,7 +24,7 @@ from localsvm.targets.classification import Classification
 from localsvm.targets.regression import Regression
 
 
-class Parts(Protocol):
+class PartedInput(Protocol):
     """A text or a table in parts, on many machines; see `parallel.spark.Text`. A part has pieces, by its `Rows`."""
 
     name: str
@@ -190,7 +190,7 @@ def _opened(path: str) -> LocalModel:
     return LocalModel(path)
 
 
-def predict_parts(parts: Parts, task: Prediction, said: Collected) -> Iterator[str]:
+def predict_parts(parts: PartedInput, task: Prediction, said: Collected) -> Iterator[str]:
     """The predictions of each part as text, in the order of the parts. said : takes in what they say.
 
     Raises

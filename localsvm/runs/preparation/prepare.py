@@ -17,7 +17,6 @@ from localsvm.data.blocks.dataset import REACH, Examples, dense_rows, out_of_rea
 from localsvm.data.blocks.numbering import named
 from localsvm.data.readers.weights import left_out_text
 from localsvm.engines.base import (
-    Answers,
     Block,
     Digest,
     Drawn,
@@ -28,6 +27,7 @@ from localsvm.engines.base import (
     Spread,
     Statistic,
     ValueMoments,
+    ValueStatistic,
     together,
 )
 from localsvm.engines.memory import Memory
@@ -245,7 +245,7 @@ class _Preparing:
 
     def _reduced(self, config: TrainingConfig, head: Head, cells: CoarseCells) -> _Found:
         """Find out all that one pass over the rows finds."""
-        labels = Answers(head.rows) if config.of_values else Labels()
+        labels = ValueStatistic(head.rows) if config.of_values else Labels()
         statistics: dict[str, Statistic] = {"labels": labels, "digests": Digest()}
         learns = self._asked.given is None and self._file is None
         if measured := config.scale in MEASURED and learns:
@@ -420,7 +420,7 @@ def found_classes(found: dict[float, tuple[int, float]]) -> Observed:
 
 
 def found_values(found: ValueMoments, losses: Sequence[Loss], interval: bool = False) -> Observed:
-    """Values that are to be predicted by some losses, of what `Answers` finds. interval : whether with intervals."""
+    """Values that are to be predicted by some losses, of what `ValueStatistic` finds. interval : with intervals."""
     deviation = float(np.sqrt(found.squares / found.mass)) if found.mass else 0.0
     deviation = deviation if found.low < found.high else 1.0
     usual = usual_moments(found.some, deviation, losses) or (None, None)

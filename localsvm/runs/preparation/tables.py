@@ -23,7 +23,7 @@ from localsvm.data.writers.libsvm import label_text
 from localsvm.errors import DataError, OptionError
 from localsvm.features.encoding import Encoding
 from localsvm.features.scaling import LARGEST
-from localsvm.features.survey import Survey
+from localsvm.features.survey import TableSurvey
 from localsvm.memory import UNBOUNDED, Budget
 from localsvm.naming import opt
 from localsvm.runs.config import TrainingConfig
@@ -118,7 +118,7 @@ class TrainingTable:
     ) -> None:  # fmt: skip
         self.name, self._options, self._shifts, self._note = path, options, shifts, note
         self._seed, self._blocks = seed, blocks
-        self._survey = Survey(seed)
+        self._survey = TableSurvey(seed)
         self._labels = _Labels()
         self._of_values, self._of_one_kind = of_values, of_one_kind
         self._held: list[Table] | None = None
@@ -158,7 +158,7 @@ class TrainingTable:
             self._check_label(source, label)
             self._rows = UsedRows(self.name, label, options.weight, options.group, options.drops, weights, groups)
             if self._blocks:
-                self._survey = Survey(self._seed, self._counted_rows(source.layout, label, jobs))
+                self._survey = TableSurvey(self._seed, self._counted_rows(source.layout, label, jobs))
             self._pass(source, label, features, jobs, budget)
         self._settle(source.layout, label, features)
         return self

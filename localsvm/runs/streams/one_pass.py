@@ -22,7 +22,7 @@ from localsvm.naming import opt
 from localsvm.runs.cells.work import CellReport
 from localsvm.runs.config import TrainingConfig
 from localsvm.runs.preparation.demand import StreamDemand
-from localsvm.runs.streams.survey import Survey
+from localsvm.runs.streams.survey import StreamSurvey
 from localsvm.selection.tally import Tally
 from localsvm.targets.classification import class_factors, classes_of
 from localsvm.threads import Threads
@@ -45,7 +45,7 @@ class StreamPart(NamedTuple):
 class OnePassCell:
     """The one cell of all rows of a file, whose learners hold some rows each."""
 
-    def __init__(self, stream: Stream, survey: Survey, config: TrainingConfig, demand: StreamDemand) -> None:
+    def __init__(self, stream: Stream, survey: StreamSurvey, config: TrainingConfig, demand: StreamDemand) -> None:
         method = config.method.learning_once
         assert method is not None, "asked for before"
         self.stream, self.survey, self.demand = stream, survey, demand

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localsvm.data.blocks.dataset import Examples, as_examples, thinned
-from localsvm.engines.base import Answers, Block, Labels
+from localsvm.engines.base import Block, Labels, ValueStatistic
 from localsvm.engines.stream import Stream
 from localsvm.features.chain import Chain
 from localsvm.features.columns import KeptColumns
@@ -24,7 +24,7 @@ from localsvm.targets.losses import Loss
 
 
 @dataclass(frozen=True)
-class Survey:
+class StreamSurvey:
     """Result of the first pass over a file.
 
     Attributes
@@ -49,12 +49,14 @@ class Survey:
         return self.chain.scaled(X, read=True, in_place=True)
 
 
-def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator, losses: Sequence[Loss] = ()) -> Survey:
+def surveyed(
+    stream: Stream, scale: str, sample: int, rng: np.random.Generator, losses: Sequence[Loss] = ()
+) -> StreamSurvey:
     """Make one pass over the rows and keep a random sample of at most `sample` of them."""
     chosen = np.sort(rng.choice(stream.rows, min(sample, stream.rows), replace=False))
     sampled_blocks: list[Examples] = []
     moments: Moments | None = None
-    statistic: Any = Answers(stream.rows) if losses else Labels()
+    statistic: Any = ValueStatistic(stream.rows) if losses else Labels()
     found: Any = None
     for first, X, y, weight in stream.blocks():
         of_block = statistic.of(Block(first, X, y, weight))
@@ -70,4 +72,4 @@ def surveyed(stream: Stream, scale: str, sample: int, rng: np.random.Generator, 
     observed = found_values(found, losses) if losses else found_classes(found)
     y = observed.labels if observed.values is None else np.asarray([observed.values.mean])
     mass = np.asarray([found.mass] if losses else [found[label][1] for label in y.tolist()])
-    return Survey(observed, y, mass, chain, thinned(chain.scaled(rows, read=True)))
+    return StreamSurvey(observed, y, mass, chain, thinned(chain.scaled(rows, read=True)))

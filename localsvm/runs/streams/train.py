@@ -35,7 +35,7 @@ from localsvm.runs.preparation.demand import StreamDemand
 from localsvm.runs.preparation.prepare import tell_left_out, tell_off_centre
 from localsvm.runs.progress import Clock, Observer
 from localsvm.runs.streams import one_pass
-from localsvm.runs.streams.survey import Survey, surveyed
+from localsvm.runs.streams.survey import StreamSurvey, surveyed
 from localsvm.runs.summary import Summary, TrainedCells, TrainingRows, summarise
 from localsvm.selection.cross_validation import Kept, Point, finish, score, search_grid
 from localsvm.selection.search import Search
@@ -91,7 +91,7 @@ def train_stream(
     )
 
 
-def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> Survey:
+def _survey(stream: Stream, config: TrainingConfig, observer: Observer) -> StreamSurvey:
     if stream.left_out:
         tell_left_out(observer, stream.rows, stream.left_out)
     check_features(stream.features, stream.name)
@@ -155,7 +155,7 @@ def _check(config: TrainingConfig) -> None:
 class StreamedCell:
     """The one cell of all rows of a file: selection as of any cell, but solved and scored block by block."""
 
-    def __init__(self, stream: Stream, survey: Survey, config: TrainingConfig) -> None:
+    def __init__(self, stream: Stream, survey: StreamSurvey, config: TrainingConfig) -> None:
         method = config.method.descending
         assert method is not None, "checked before the file is read"
         self.stream, self.survey, self.config = stream, survey, config

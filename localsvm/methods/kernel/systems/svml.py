@@ -23,7 +23,7 @@ from localsvm.methods.random import stream
 from localsvm.partition import copies
 from localsvm.partition._nearest import Matrix
 from localsvm.representations.svm_kernels import MAP_KERNELS
-from localsvm.representations.svm_metric import MOST_ROWS, Learned, ProblemRows, first_map, learn, split
+from localsvm.representations.svm_metric import MOST_ROWS, LearnedMap, ProblemRows, first_map, learn, split
 from localsvm.solvers._smo import DualReport
 from localsvm.solvers.squared_hinge import solve
 
@@ -86,7 +86,7 @@ class MetricSystem(System):
         rows, coef = taken[solution.support], solution.coef[solution.support]
         return MetricSolution(M, KernelModel(job.problem, job.fold, of_mapped, learned.cost, gap, report, rows, coef))
 
-    def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> Learned:
+    def _learn(self, taken: NDArray[np.intp], y: Floats, weight: Floats, job: Job) -> LearnedMap:
         """Learn the map over the columns that have values, from the rows `taken` of this problem."""
         cell, method = self.cell, self.method
         random = stream(cell.random, 1 + (job.fold + 1) * cell.target.n_problems + job.problem)
@@ -97,7 +97,7 @@ class MetricSystem(System):
         columns = cell.X.shape[1]
         L0 = self.kernel.of_map(first_map(method.form, method.height(columns), dense[0], columns))
         if parts is None:
-            return Learned(L0, 1.0, 0)
+            return LearnedMap(L0, 1.0, 0)
         train, validation, check = (ProblemRows(X - centre, y[i], weight[i]) for X, i in zip(dense, parts, strict=True))
         return learn(train, validation, check, L0, method.pull, self.kernel)
 

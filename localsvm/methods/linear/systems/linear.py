@@ -12,7 +12,7 @@ from localsvm.data.blocks.dataset import between, thinned
 from localsvm.methods.base import Prepared, Purpose, State, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
 from localsvm.methods.linear.rows import LinearRepresentation
-from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
+from localsvm.methods.linear.systems.parts import CellParts, ProblemPart, Taken
 from localsvm.solvers._linear import LinearRows
 from localsvm.solvers.linear import LinearSolution, few_weights, solve
 from localsvm.solvers.primal import FIRST_WIDTH, LinearProblem
@@ -33,7 +33,7 @@ class PreparedLinear(Prepared):
 
     def __init__(self, method: LinearRepresentation, cell: Cell) -> None:
         self.method, self.cell, self.X = method, cell, thinned(cell.X)
-        self._known: dict[tuple[float, ...], Parts[Represented]] = {}
+        self._known: dict[tuple[float, ...], CellParts[Represented]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> LinearSystem:
         """The rows in the representation of this setting."""
@@ -46,14 +46,14 @@ class PreparedLinear(Prepared):
         losses = self.method.row_losses(self.cell.target, setting)
         return LinearSystem(self, self._known[values], self.method.chosen(setting), losses, purpose.cost)
 
-    def _parts(self, setting: dict[str, float], paired: bool) -> Parts[Represented]:
+    def _parts(self, setting: dict[str, float], paired: bool) -> CellParts[Represented]:
         """Parts that do not refer to this object, or the rows would stay in memory until garbage is collected."""
         method, X, random = self.method, self.X, self.cell.random
 
         def drawn(taken: Taken) -> Represented:
             return Represented(taken, method.drawn(ProblemPart(taken).rows(X), setting, random))
 
-        return Parts(self.cell, drawn, paired)
+        return CellParts(self.cell, drawn, paired)
 
 
 class LinearSystem(System):
@@ -63,7 +63,12 @@ class LinearSystem(System):
     """
 
     def __init__(
-        self, prepared: PreparedLinear, parts: Parts[Represented], chosen: State, losses: Sequence[RowLoss], cost: float
+        self,
+        prepared: PreparedLinear,
+        parts: CellParts[Represented],
+        chosen: State,
+        losses: Sequence[RowLoss],
+        cost: float,
     ) -> None:
         self.method, self.cell, self.X = prepared.method, prepared.cell, prepared.X
         self.parts, self.chosen, self.losses, self.cost = parts, chosen, losses, cost

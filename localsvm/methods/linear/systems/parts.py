@@ -40,7 +40,7 @@ class ProblemPart:
 AnyPart = TypeVar("AnyPart", bound=ProblemPart)
 
 
-class Parts(Generic[AnyPart]):
+class CellParts(Generic[AnyPart]):
     """The parts of a cell, made when they are first asked for.
 
     Attributes

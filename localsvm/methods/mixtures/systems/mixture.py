@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localsvm.data.blocks.dataset import between, rows_of, thinned
 from localsvm.methods.base import Prepared, Purpose, System
 from localsvm.methods.cell import Cell, Job, fill_held_out
-from localsvm.methods.linear.systems.parts import Parts
+from localsvm.methods.linear.systems.parts import CellParts
 from localsvm.methods.mixtures.method import MixtureMethod
 from localsvm.methods.mixtures.systems.parts import MixturePart, mixture_parts
 from localsvm.methods.mixtures.systems.predictor import decided
@@ -29,7 +29,7 @@ class PreparedMixture(Prepared):
     def __init__(self, method: MixtureMethod, cell: Cell) -> None:
         X = cell.X if isinstance(cell.X, np.ndarray) else thinned(cell.X)
         self.method, self.cell = method, replace(cell, X=X)
-        self._known: dict[tuple[float, int, float], Parts[MixturePart]] = {}
+        self._known: dict[tuple[float, int, float], CellParts[MixturePart]] = {}
 
     def at(self, setting: dict[str, float], purpose: Purpose) -> MixtureSystem:
         """The mixtures of this setting."""
@@ -51,7 +51,9 @@ class Scored:
 class MixtureSystem(System):
     """The problems of a cell, each over the mixture of its part."""
 
-    def __init__(self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: Parts[MixturePart]) -> None:
+    def __init__(
+        self, method: MixtureMethod, cell: Cell, setting: dict[str, float], parts: CellParts[MixturePart]
+    ) -> None:
         self.method, self.cell, self.setting, self.parts = method, cell, setting, parts
         self.losses = method.row_losses(cell.target, setting)
 

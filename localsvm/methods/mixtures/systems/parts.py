@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.dataset import Examples
 from localsvm.methods.cell import Cell
-from localsvm.methods.linear.systems.parts import Parts, ProblemPart, Taken
+from localsvm.methods.linear.systems.parts import CellParts, ProblemPart, Taken
 from localsvm.methods.random import starting
 from localsvm.representations._mixture import Components
 from localsvm.representations.kmeans import Centres, find_centres
@@ -44,7 +44,7 @@ class MixturePart(ProblemPart):
         return np.asarray(Components(at.offsets, at.mean, at.factor, W, loss, hard).decide(dense))
 
 
-def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> Parts[MixturePart]:
+def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full: bool) -> CellParts[MixturePart]:
     """The parts of a cell at one number of components (`clusters`), start of k-means, and shrinkage.
 
     full: full covariances rather than diagonal ones.
@@ -60,7 +60,7 @@ def mixture_parts(cell: Cell, clusters: int, start: int, shrinkage: float, full:
         logs = mixture.log_densities(X)
         return MixturePart(taken, mixture, logs, WeightedTasks(X, responsibilities(logs)))
 
-    return Parts(cell, make, cell.target.leaves_out)
+    return CellParts(cell, make, cell.target.leaves_out)
 
 
 def _mixture(
