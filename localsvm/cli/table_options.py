@@ -27,6 +27,12 @@ FLAGS = {"ids": "--id-column"}  # where an option is not called as its field
 EVERY, NONE = "auto", "none"  # values of --categorical and --dates
 TABS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
+
+def _added_up(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Names of all times that an option is given, as if it were given once; None where it is not."""
+    return ",".join(values) if values else None
+
+
 of_table = together(
     option(
         "--format",
@@ -57,17 +63,29 @@ of_table = together(
         group=Group.TABLE,
     ),
     option("--drop-unlabelled", is_flag=True, help="Leave out rows without a label.", group=Group.TABLE),
-    option("--ignore", metavar="NAMES", help="Columns that are not read, as in a,b.", group=Group.TABLE),
+    option(
+        "--ignore",
+        metavar="NAMES",
+        multiple=True,
+        callback=_added_up,
+        help="Columns that are not read, as in a,b. It can be repeated, and so can --id-column, "
+        "--categorical and --missing.",
+        group=Group.TABLE,
+    ),
     option(
         "--id-column",
         "ids",
         metavar="NAMES",
+        multiple=True,
+        callback=_added_up,
         help="Columns that name rows: no features, and copied to the output of lsvm-predict.",
         group=Group.TABLE,
     ),
     option(
         "--categorical",
         metavar="auto|none|NAMES",
+        multiple=True,
+        callback=_added_up,
         show_default="auto",
         help="Columns whose numbers are levels. Columns of text always have levels; none: they are left out.",
         group=Group.TABLE,
@@ -75,6 +93,8 @@ of_table = together(
     option(
         "--missing",
         metavar="WORDS",
+        multiple=True,
+        callback=_added_up,
         show_default="NA,N/A,NaN,nan,?,null,NULL",
         help="Words that stand for no value, beside the empty field.",
         group=Group.TABLE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -262,6 +263,25 @@ def test_a_column_of_two_roles_is_refused(folder: Path, tmp_path: Path) -> None:
 def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n9007199254740993,1\n9007199254740992,2\n")
     assert "in 'label' has more digits than float64 holds" in error("train", tmp_path / "t.csv", tmp_path / "m.h5")
+
+
+def test_names_of_repeated_options_add_up(tmp_path: Path) -> None:
+    """The last one alone would train with columns that were to be left out."""
+    rows = "".join(f"{i},{i % 3},{'-' if i % 7 else 'none'},{i % 2 + i / 100},{i % 2}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("id,code,x,z,label\n" + rows)
+
+    def table(*options: str) -> tuple[list[str], dict[str, Any]]:
+        invoke("train", *FAST, *options, tmp_path / "t.csv", tmp_path / "m.h5", "--force")
+        with LocalModel(tmp_path / "m.h5") as model:
+            assert model.table is not None
+            return model.table.encoding.names, dict(model.table.kept)
+
+    repeated = table("--ignore", "id", "--ignore", "code,x")
+    assert repeated == table("--ignore", "id,code,x") and repeated[0] == ["z"]
+    repeated = table("--id-column", "id", "--id-column", "z", "--categorical", "code", "--categorical", "x")
+    assert repeated == table("--id-column", "id,z", "--categorical", "code,x") and repeated[1]["ids"] == ["id", "z"]
+    repeated = table("--missing", "-", "--missing", "none")
+    assert repeated == table("--missing", "-,none") and repeated[1]["missing"] == ["-", "none"]
 
 
 @pytest.mark.whole
