@@ -55,6 +55,33 @@ def test_frames_of_all_libraries_give_one_model() -> None:
         np.testing.assert_array_equal(model.decision_function(others(T)[name]), expected)
 
 
+def test_whole_numbers_are_exact_as_levels() -> None:
+    """float64 does not hold those above 2^53, and a missing value would make a column float64."""
+    rng = np.random.default_rng(0)
+    shop, x = 2**60 + rng.integers(0, 5, 200), rng.normal(size=200)
+    y = np.where((shop % 2 * 2 - 1) * x > 0, "a", "b")
+    gaps = [None if i % 11 == 3 else int(number) for i, number in enumerate(shop)]
+    whole = {"shop": shop.tolist(), "x": x}
+    scores = set()
+    for some in (whole, {"shop": gaps, "x": x}):
+        typed = pd.DataFrame({"shop": pd.array(some["shop"], "Int64"), "x": x})
+        for X in (typed, *others(typed).values(), typed.astype({"shop": "int64[pyarrow]"})):
+            model = LocalSVC(**QUICK, categorical_features=["shop"]).fit(X, y)
+            assert model.get_feature_names_out().tolist() == [*(f"shop={2**60 + i}" for i in range(5)), "x"]
+            scores.add(model.score(X, y))
+    plain = pd.DataFrame({"shop": shop, "x": x})
+    scores.add(LocalSVC(**QUICK, categorical_features=["shop"]).fit(plain, y).score(plain, y))
+    assert min(scores) > 0.9
+
+
+def test_a_batch_of_records_is_a_frame() -> None:
+    X, y = frame()
+    table = pa.Table.from_pandas(X, preserve_index=False).combine_chunks()
+    expected = LocalSVC(**QUICK).fit(table, y).decision_function(table)
+    batch = table.to_batches()[0]
+    np.testing.assert_array_equal(LocalSVC(**QUICK).fit(batch, y).decision_function(batch), expected)
+
+
 def test_columns_are_matched_by_names() -> None:
     X, y = frame()
     T, _ = frame(50, 1)

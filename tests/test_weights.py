@@ -17,9 +17,11 @@ from sklearn.svm import SVC, LinearSVC
 
 from localsvm import estimators
 from localsvm.data.blocks.dataset import Dataset, as_examples
+from localsvm.data.blocks.dealing import renumbered
 from localsvm.data.readers.weights import check_weights, read_weights
 from localsvm.data.synthetic import banana
 from localsvm.data.writers.libsvm import write
+from localsvm.engines.disk import Disk
 from localsvm.errors import DataError, ModelError
 from localsvm.estimators import LocalSVC
 from localsvm.methods import methods
@@ -60,6 +62,28 @@ def test_weight_0_is_no_row_for_every_partition(name: str, tmp_path: Path) -> No
     config = replace(CELLS, partition=name, cell_size=80, repeats=2)
     weighted = values(Dataset(X.copy(), y, weight=w), config, X, tmp_path)
     np.testing.assert_array_equal(weighted, values(Dataset(X[w > 0], y[w > 0]), config, X, tmp_path))
+
+
+def test_weight_0_is_no_row_for_groups(tmp_path: Path) -> None:
+    """They are numbered in the order in which they come, and dealt out by their numbers."""
+    (X, y), w = rows_of(), np.minimum(weights_of(), 1.0)
+    group = np.random.default_rng(0).permutation(len(y)) % 40
+    kept = w > 0
+    expected = values(Dataset(X[kept], y[kept], group=renumbered(group[kept])), CELLS, X, tmp_path)
+    np.testing.assert_array_equal(
+        values(Dataset(X.copy(), y, weight=w, group=renumbered(group)), CELLS, X, tmp_path), expected
+    )
+    write(tmp_path / "rows", X, y)
+    (tmp_path / "weights").write_text("".join(f"{each:g}\n" for each in w))
+    (tmp_path / "groups").write_text("".join(f"g{each}\n" for each in group))
+    given = {"weights": tmp_path / "weights", "groups": tmp_path / "groups"}
+    train(Disk(tmp_path / "rows", zero_based=False, shifts=CELLS.shifts, **given), CELLS, tmp_path / "disk.h5")
+    with LocalModel(tmp_path / "disk.h5") as model:
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+    quick: dict[str, Any] = {"gamma": [0.5], "cost": [3.0], "metric": "none"}
+    by_weight = LocalSVC(**quick).fit(X, y, sample_weight=w, groups=group).decision_function(X)
+    alone = LocalSVC(**quick).fit(X[kept], y[kept], groups=group[kept]).decision_function(X)
+    np.testing.assert_array_equal(by_weight, alone)
 
 
 TWICE: list[tuple[str, dict[str, Any]]] = [

@@ -105,8 +105,24 @@ def _copy(input_file: str, output_file: str, table: TableOptions, jobs: int) -> 
         open_table(input_file, form, read_as_text) as source,
         table_output(output_file, source.layout.wanted) as write,
     ):
+        told: set[str] = set()
         for block in source.blocks(jobs):
+            for name in sorted({name for name in block.numbers if _rounded(block.numbers[name])} - told):
+                told.add(name)
+                note(
+                    f"column {name!r} has numbers of more than 15 digits, and OUT, in float64, may not have all of "
+                    f"them; --categorical {name} keeps them as text"
+                )
             write(columns_of(block))
+
+
+def _rounded(values: Any) -> bool:
+    """Whether there are whole numbers that float64 may have rounded."""
+    import numpy as np
+
+    from localsvm.data.readers.columnar import EXACT
+
+    return bool(np.any((np.abs(values) >= EXACT) & (np.abs(values) < 2.0**64)))
 
 
 def _read(file: str, table: TableOptions | None, zero_based: bool, jobs: int, budget: Budget) -> Dataset:

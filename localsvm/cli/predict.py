@@ -226,7 +226,8 @@ def _predict_here(
             for take in takers:
                 take(block)
         if scores is not None and not scores.rows:
-            raise DataError(f"{file}: no row has a value: --report is for files with values; leave it out")
+            what = scores.of
+            raise DataError(f"{file}: no row has a {what}: --report is for files with {what}s; leave it out")
 
 
 def _check_files(

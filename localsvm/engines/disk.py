@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.columns import Columns, occurring, put_columns
 from localsvm.data.blocks.dataset import Dataset, Examples, between, prefers_dense, rows_of
+from localsvm.data.blocks.dealing import renumbered
 from localsvm.data.blocks.scratch import FileArray, ScratchRows, check_room, scratch_folder
 from localsvm.data.readers.compression import read_once
 from localsvm.data.readers.origin import rounded
@@ -143,7 +144,7 @@ class Disk:
         if read != rows or _signature(self.name) != self._seen:
             raise DataError(f"{self.name}: the file changed while it was read; train again when it is complete")
         if self._weight is not None and not all_rows:
-            self._group = None if self._group is None else self._group[self._weight > 0]
+            self._group = None if self._group is None else renumbered(self._group[self._weight > 0])
             self._weight = self._weight[self._weight > 0]
         return np.flatnonzero(occurs), entries
 

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from localsvm.data.blocks.dataset import Dataset, Examples, as_examples, check_float32
+from localsvm.data.blocks.dealing import renumbered
 from localsvm.data.readers.origin import from_array
 from localsvm.errors import ModelError
 from localsvm.estimators.fitted import Opened, best_params, hyperplane
@@ -169,7 +170,7 @@ class LocalEstimator(BaseEstimator):  # type: ignore[misc]
             kept = weight > 0
             X = None if X is None else X[kept]
             columns = columns and {name: replace(each, values=each.values[kept]) for name, each in columns.items()}
-            y, weight, group = y[kept], weight[kept], None if group is None else group[kept]
+            y, weight, group = y[kept], weight[kept], None if group is None else renumbered(group[kept])
         answers = self._answers_of(y, weight)
         with named_in_python(self.method), tempfile.TemporaryDirectory() as folder:
             given, path = self._given(self.n_features_in_, columns), Path(folder) / "model.h5"
@@ -386,8 +387,7 @@ def _groups(groups: ArrayLike, y: NDArray[Any]) -> NDArray[np.int64]:
     check_consistent_length(names, y)
     if any(name is None or name != name for name in names.tolist()):
         raise ParameterError("groups: some rows have none; give each one, of its own if need be")
-    _, first, of = np.unique(names.astype(str), return_index=True, return_inverse=True)
-    numbers: NDArray[np.int64] = np.argsort(np.argsort(first))[of.reshape(-1)].astype(np.int64)
+    numbers = renumbered(names.astype(str))
     if not numbers.any():
         raise ParameterError("groups: all rows are of one group; cross-validation needs two, better ten")
     return numbers

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.table import Table
-from localsvm.data.readers.columnar import TypedColumn, layout_of, levels_of
+from localsvm.data.readers.columnar import EXACT, TypedColumn, layout_of, levels_of
 from localsvm.data.readers.delimited import MISSING, TableForm, nearest
 from localsvm.estimators.parameters import ParameterError, RowsError
 from localsvm.features.encoding import Encoding, Number, unknown
@@ -34,7 +34,7 @@ NUMBER_TYPES = (Real, Decimal)  # of the objects in a column of numbers
 
 @dataclass(frozen=True)
 class FrameColumn:
-    """A column of a frame: float64 with nan, or objects with None; and whether its type says that it has levels."""
+    """A column of a frame: numbers, or objects with None; and whether its type says that it has levels."""
 
     values: NDArray[Any]
     levels: bool
@@ -77,23 +77,25 @@ def _columns_of(X: Any) -> dict[str, Any] | None:
         return _named(X.columns, X.get_columns())
     if hasattr(X, "collect") and hasattr(X, "lazy"):  # polars
         raise RowsError("X is a lazy frame, which has no rows yet; give X.collect()")
-    if hasattr(X, "column_names") and hasattr(X, "itercolumns"):  # pyarrow
-        return _named(X.column_names, list(X.itercolumns()))
+    if hasattr(X, "schema") and hasattr(X, "itercolumns"):  # pyarrow
+        return _named(X.schema.names, list(X.itercolumns()))
     return None
 
 
 def _column(name: str, values: Any) -> FrameColumn:
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
-    if hasattr(values, "chunks"):  # pyarrow
-        from localsvm.data.readers.arrow import values_of
+    if hasattr(values, "null_count") and hasattr(values, "to_pylist"):  # pyarrow
+        from localsvm.data.readers.arrow import has_numbers, values_of
 
-        plain = values_of(values.combine_chunks())
-        return FrameColumn(plain, plain.dtype.kind not in NUMBERS)
+        whole = values.combine_chunks() if hasattr(values, "chunks") else values
+        return FrameColumn(values_of(whole), levels=not has_numbers(whole.type))
     if kind.startswith(("category", "categorical", "enum")):
         return FrameColumn(_objects(values), levels=True)
     array = _array(name, values)
+    if array.dtype.kind == "f" and "int" in kind and (np.abs(array) >= EXACT).any():
+        array = _objects(values)  # with missing values, which made them floats
     if array.dtype.kind in NUMBERS:
-        return FrameColumn(np.asarray(array, np.float64), levels=False)
+        return FrameColumn(array, levels=False)
     if array.dtype.kind == "m":  # as seconds
         return FrameColumn(array / np.timedelta64(1, "s"), levels=False)
     if array.dtype.kind == "M":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localsvm.data import _csv
 from localsvm.data.blocks.table import Levels, Table
-from localsvm.data.readers.delimited import NUMBER, check_named
+from localsvm.data.readers.delimited import NUMBER, check_named, quoted
 from localsvm.data.readers.tables import TableSource, format_of, open_table
 from localsvm.features.encoding import parts_of
 from localsvm.features.survey import TableSurvey
@@ -87,6 +87,15 @@ class _Counts:
         for name, count in zip(column.names, counts.tolist(), strict=True):
             self.rows[name] = self.rows.get(name, 0) + count
 
+    def as_labels(self) -> None:
+        """Count texts of one number together where all are numbers, as training takes 1 and 1.0 for one label."""
+        if all(NUMBER.fullmatch(name) for name in self.rows):
+            first, rows = dict[float, str](), dict[str, int]()
+            for name, count in self.rows.items():
+                one = first.setdefault(float(name), name)
+                rows[one] = rows.get(one, 0) + count
+            self.rows = rows
+
 
 def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableReport:
     """Read a table and describe it.
@@ -99,11 +108,11 @@ def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableRepo
     labels: dict[str, int] = {}
 
     def texts(names: tuple[str, ...], header: bool) -> set[str]:
-        known = label_of(options.label, names, header) if options.label or header else None
+        known = label_of(options.label, names, header, options.form.ignored)
         return {*options.ids, *(name for name in (known, options.group) if name is not None)}
 
     with open_table(path, options.form, texts) as source:
-        label = label_of(options.label, source.layout.names, source.layout.header)
+        label = label_of(options.label, source.layout.names, source.layout.header, options.form.ignored)
         if options.label is not None and label is None:
             check_named([options.label], source.layout.names, source.name)
         if label is not None and source.layout.kinds[source.layout.names.index(label)] != _csv.LEVEL:
@@ -114,6 +123,8 @@ def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableRepo
             codes = np.zeros(table.rows, np.int64) if label is None else _codes(table.levels[label], labels)
             survey.add(table, [name for name in read if name != label], codes, None)
             _count(table, counts, values)
+    if label is not None:
+        counts[label].as_labels()
     _fill(reports, counts, values, survey.rows)
     return TableReport(
         file=path,
@@ -242,7 +253,7 @@ def _of_labels(label: str, rows: dict[str, int], missing: float) -> list[str]:
         if len(rows) < 2:
             said.append(f"{label!r} has one class only; training needs two")
         elif rare:
-            shown = ", ".join(map(repr, rare[:3])) + (", ..." if len(rare) > 3 else "")
+            shown = ", ".join(map(quoted, rare[:3])) + (", ..." if len(rare) > 3 else "")
             verb = "has" if len(rare) == 1 else "have"
             said.append(f"{len(rare):,} of {len(rows):,} classes {verb} fewer than {RARE} rows: {shown}")
     return said

@@ -129,7 +129,8 @@ DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "two.npz": (lambda of, to: np.savez(to, X=np.eye(2), Z=np.eye(2)), "2 matrices"),
     "objects.npy": (lambda of, to: np.save(to, np.asarray([[None, 1]])), "no whole NPY or NPZ file"),
     "nested.parquet": (lambda of, to: nested(to), "'places' has values of the type list<"),
-    "none.parquet": (lambda of, to: None, "No such file"),
+    "none.parquet": (lambda of, to: None, "no such file; check the name"),
+    "none.feather": (lambda of, to: None, "no such file; check the name"),
 }
 
 
@@ -303,6 +304,43 @@ def test_truth_values_are_one_in_all_formats(tmp_path: Path) -> None:
     assert result.stderr == "Accuracy = 100% (120/120)\n"
 
 
+def test_whole_numbers_are_exact_in_all_formats(tmp_path: Path) -> None:
+    """Above 2^53 float64 does not hold them, with missing values nor without."""
+    rng = np.random.default_rng(0)
+    shop, x = 2**60 + rng.integers(0, 5, 120), rng.normal(size=120).round(3)
+    y = ((shop % 2 * 2 - 1) * x > 0).astype(int).tolist()
+    table = {"y": y, "shop": [None if i == 3 else int(s) for i, s in enumerate(shop)], "x": x.tolist()}
+    as_csv(table, tmp_path / "t.csv")
+    as_parquet(table, tmp_path / "t.parquet")
+    said, ids = set(), set()
+    for suffix in ("csv", "parquet"):
+        invoke("train", "-q", *FAST, "--categorical", "shop", tmp_path / f"t.{suffix}", tmp_path / "m.h5", "--force")
+        said |= {invoke("predict", tmp_path / f"t.{other}", tmp_path / "m.h5").stdout for other in ("csv", "parquet")}
+        invoke("train", "-q", *FAST, "--id-column", "shop", tmp_path / f"t.{suffix}", tmp_path / "m.h5", "--force")
+        invoke("predict", "--force", tmp_path / f"t.{suffix}", tmp_path / "m.h5", tmp_path / "out.csv")
+        ids.add(tuple(row.split(",")[0] for row in (tmp_path / "out.csv").read_text().splitlines()[1:]))
+    assert len(said) == 1 and ids == {tuple("" if i == 3 else str(s) for i, s in enumerate(shop))}
+    invoke("convert", tmp_path / "t.parquet", tmp_path / "u.csv")
+    assert [line.split(",")[1] for line in (tmp_path / "u.csv").read_text().splitlines()[1:]] == list(ids.pop())
+    note = "column 'shop' has numbers of more than 15 digits"
+    assert note in invoke("convert", tmp_path / "t.csv", tmp_path / "u.parquet").stderr
+    kept = invoke("convert", "--categorical", "shop", tmp_path / "t.csv", tmp_path / "v.parquet")
+    assert not kept.stderr
+    assert set(pa.parquet.read_table(tmp_path / "v.parquet")["shop"].to_pylist()) == {None, *map(str, shop[shop > 0])}
+
+
+@pytest.mark.parametrize("trained", ["csv", "parquet"])
+def test_codes_with_a_point_are_whole_numbers_in_all_formats(trained: str, tmp_path: Path) -> None:
+    """A column of codes with gaps is often written as 1.0."""
+    table = {"y": ["a", "b", "a"] * 40, "code": [1.0, 2.0, None] * 40, "x": list(range(120))}
+    as_csv(table, tmp_path / "t.csv")
+    as_parquet(table, tmp_path / "t.parquet")
+    invoke("train", "-q", *FAST, "--categorical", "code", tmp_path / f"t.{trained}", tmp_path / "m.h5")
+    for suffix in ("csv", "parquet"):
+        result = invoke("predict", tmp_path / f"t.{suffix}", tmp_path / "m.h5")
+        assert result.stderr == "Accuracy = 100% (120/120)\n"
+
+
 def test_groups_do_not_depend_on_the_format(tmp_path: Path) -> None:
     table = columns(3) | {"who": [f"p{(7 * i) % 20}" for i in range(N)]}
     as_csv(table, tmp_path / "t.csv")
@@ -329,6 +367,19 @@ def test_numbers_of_any_size_are_described(tmp_path: Path) -> None:
     assert "-1e+308 to 1e+308" in text and "█      █" in text
     np.save(tmp_path / "i.npy", np.asarray([[1.0, np.inf], [0.0, 1.0]]))
     assert "column '2' has an infinite number" in error("describe", tmp_path / "i.npy")
+
+
+def test_labels_are_described_as_they_are_trained(tmp_path: Path) -> None:
+    """The first column where there is no header; 1 and 1.0 are one label."""
+    rows = "".join(f"{('1', '0', '1.0', '0.0')[i % 4]},{i},{i % 7}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text(rows)
+    text = invoke("describe", tmp_path / "t.csv").stdout
+    assert "labels in '1'" in text and "1       label    text    -        2 different" in text
+    column = json.loads(invoke("describe", "--json", tmp_path / "t.csv").stdout)["columns"][0]
+    assert (column["role"], column["different"], column["common"]) == ("label", 2, [["0", 0.5], ["1", 0.5]])
+    (tmp_path / "long.csv").write_text("label,x\n" + "a,1\n" * 20 + "b" * 5000 + ",2\n")
+    problems = json.loads(invoke("describe", "--json", tmp_path / "long.csv").stdout)["problems"]
+    assert any("classes has fewer than" in each and len(each) < 200 for each in problems)
 
 
 def test_labels_that_are_values_are_described_as_numbers(tmp_path: Path) -> None:

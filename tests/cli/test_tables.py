@@ -9,8 +9,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from command_line import FAST, error, invoke, usage_error
+from command_line import FAST, PLAIN, error, invoke, usage_error
 
+from localsvm.data.readers import delimited
 from localsvm.data.readers.libsvm import read
 from localsvm.errors import ModelError
 from localsvm.runs.predict import LocalModel
@@ -263,6 +264,41 @@ def test_a_column_of_two_roles_is_refused(folder: Path, tmp_path: Path) -> None:
 def test_ids_and_labels_beyond_float64_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,x\n9007199254740993,1\n9007199254740992,2\n")
     assert "in 'label' has more digits than float64 holds" in error("train", tmp_path / "t.csv", tmp_path / "m.h5")
+
+
+def test_a_column_that_is_ignored_has_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x,z\n" + "".join(f"{i % 2},{i},{i % 5}\n" for i in range(40)))
+    message = error("train", *FAST, "--ignore", "label", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "which column has the labels? Give --label NAME" in message
+    one_class = invoke("train", "-m", "one-class", *PLAIN, "--ignore", "label", tmp_path / "t.csv", tmp_path / "m.h5")
+    assert "40 rows, 2 features" in one_class.stderr
+
+
+def test_a_report_is_of_the_rows_that_have_a_label(folder: Path, tmp_path: Path) -> None:
+    names, *rows = (folder / "test.csv").read_text().splitlines()
+    invoke("train", "-q", "-b", 1, *FAST, "--label", "churn", folder / "train.csv", tmp_path / "m.h5")
+
+    def report(*changed: str) -> tuple[Any, ...]:
+        (tmp_path / "t.csv").write_text("\n".join([names, *changed, *rows[len(changed) :]]) + "\n")
+        return "predict", "-b", 1, "--force", "--report", tmp_path / "report", tmp_path / "t.csv", tmp_path / "m.h5"
+
+    fields = rows[0].split(",")
+    invoke(*report(",".join([fields[0], "", *fields[2:]])), tmp_path / "out")
+    assert json.loads((tmp_path / "report/report.json").read_text())["rows"] == len(rows) - 1
+    message = error(*report(rows[0], ",".join([fields[0], "Maybe", *fields[2:]])), tmp_path / "out")
+    assert "row 2 has a label that the model does not know: --report is for files with its labels" in message
+    (tmp_path / "none.csv").write_text("\n".join(",".join(r.split(",")[:1] + r.split(",")[2:]) for r in [names, *rows]))
+    given = "predict", "-b", 1, "--force", "--report", tmp_path / "report", tmp_path / "none.csv", tmp_path / "m.h5"
+    assert "no row has a label: --report is for files with labels" in error(*given, tmp_path / "out")
+
+
+def test_a_pipe_says_why_a_column_is_one_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is read once more, to find a value; a pipe cannot be."""
+    monkeypatch.setattr(delimited, "HEAD_BYTES", 500)
+    text = ("x,plan,label\n" + "".join(f"{i},,{i % 2}\n" for i in range(200)) + "1,basic,0\n2,pro,1\n").encode()
+    message = error("train", *FAST, "--format", "csv", "-", tmp_path / "m.h5", stdin=text)
+    assert "'plan' has no value in the first rows, so that a pipe's is taken for numbers, and here 'basic'" in message
+    assert "--categorical plan" in message
 
 
 def test_names_of_repeated_options_add_up(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,3 +127,9 @@ class _Dealer:
     def put(self, folds: Numbers, labels: Numbers, rows: Numbers) -> None:
         """Add so many rows of these labels to these folds."""
         np.add.at(self._rows, (folds, labels), rows)
+
+
+def renumbered(groups: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers (n,) of groups in the order in which they come: those of some rows are what a file of these has."""
+    _, first, of = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[of.reshape(-1)], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 TRUTH = ("true", "false")
+WHOLE = re.compile(r"^(-?(?:0|[1-9][0-9]*))\.0*$")
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,19 @@ class Levels:
     def coded(self, names: Sequence[str]) -> Codes:
         """Numbers (n,) of the texts in other names; -1 where the value is missing, -2 where it is not among them.
 
-        Formats write truth values in their own ways: true, True and TRUE are one.
+        Formats write truth values and whole numbers in their own ways: true, True and TRUE are one, and so are 1 and
+        1.0, if they are not two of the names.
         """
         place = {name: number for number, name in enumerate(names)}
-        truth = {name.lower(): number for name, number in place.items() if name.lower() in TRUTH}
-        numbers = [place.get(name, truth.get(name.lower(), -2)) for name in self.names]
+        plain = {_plain(name): number for name, number in place.items()}
+        numbers = [place.get(name, plain.get(_plain(name), -2)) for name in self.names]
         known = np.asarray([*numbers, -1], np.int32)
         return known[self.codes]  # a code of -1 takes the last
+
+
+def _plain(name: str) -> str:
+    """What texts of one truth value, or of one whole number, have in common."""
+    return name.lower() if name.lower() in TRUTH else WHOLE.sub(r"\1", name)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localsvm.data.blocks.table import Stretch, Table
-from localsvm.data.readers.columnar import TypedColumn, even, layout_of, table_of
+from localsvm.data.readers.columnar import EXACT, TypedColumn, even, layout_of, table_of
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
 from localsvm.errors import DataError, RunError
 
@@ -72,6 +72,8 @@ def open_arrow(
     library = pyarrow()
     if path == "-":
         raise DataError(f"stdin: {NAMES[kind]} is read from files alone; write it to a file first")
+    if not os.path.exists(path):
+        raise DataError(f"{path}: no such file; check the name")
     with _damage(path, kind):
         source = library.OSFile(path, "rb")
         schema, batches, units = _parquet(library, source) if kind == "parquet" else _arrow(library, source)
@@ -125,15 +127,24 @@ def _typed(library: Any, field: Any) -> TypedColumn:
     types, kind = library.types, field.type
     if types.is_dictionary(kind):
         return TypedColumn(field.name, numeric=False)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+    if has_numbers(kind):
         return TypedColumn(field.name, numeric=True)
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind)
     text = text or types.is_date(kind) or types.is_timestamp(kind) or getattr(types, "is_string_view", bool)(kind)
     return TypedColumn(field.name, numeric=False, wrong="" if text else str(kind))
 
 
+def has_numbers(kind: Any) -> bool:
+    """Whether the values of a type are numbers."""
+    types = pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
 def values_of(column: Any) -> NDArray[Any]:
-    """Values (n,) of a column: float64 with nan for nulls, or objects with None for them; dates as ISO text."""
+    """Values (n,) of a column: numbers, or objects with None for nulls; dates as ISO text.
+
+    Numbers with nulls are float64 with nan, but objects where float64 does not hold them.
+    """
     types = pyarrow().types
     kind = column.type
     if types.is_dictionary(kind):
@@ -146,8 +157,11 @@ def values_of(column: Any) -> NDArray[Any]:
         return np.asarray([None if value is None else value.isoformat() for value in _whole(column)], object)
     elif types.is_boolean(kind):
         return np.asarray([None if value is None else str(value) for value in column.to_pylist()], object)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if has_numbers(kind):
+        values = np.asarray(column.to_numpy(zero_copy_only=False))
+        lossy = types.is_integer(kind) and values.dtype.kind == "f" and bool((np.abs(values) >= EXACT).any())
+        if not lossy:
+            return values
     return np.asarray([*column.to_pylist(), None], object)[:-1]
 
 

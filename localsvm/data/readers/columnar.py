@@ -19,6 +19,7 @@ from localsvm.errors import DataError
 from localsvm.naming import opt
 
 NUMBERS = "biuf"  # kinds of numpy types whose values are numbers, or True and False
+EXACT = 2.0**53  # float64 holds all whole numbers below it
 AROUND = " \t"  # blanks around a text, which are no part of it
 
 

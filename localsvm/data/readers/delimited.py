@@ -77,6 +77,7 @@ class TableLayout:
     fixed : whether training decided the kinds; else the first rows.
     kinds : of each, _csv.SKIP, NUMBER or LEVEL.
     missing : words that stand for no value.
+    guessed : columns that are taken for numbers as the first rows have no value of them, and a pipe is read once.
     """
 
     delimiter: str
@@ -85,6 +86,7 @@ class TableLayout:
     kinds: tuple[int, ...]
     missing: tuple[str, ...]
     fixed: bool = False
+    guessed: frozenset[str] = frozenset()
 
     @property
     def wanted(self) -> list[str]:
@@ -286,7 +288,8 @@ def _opened(
     empty = [each for each in names if not (table.levels[each].codes >= 0).any()]
     later = {} if whole or not empty else _first_values(source, head, empty)
     kinds = tuple(_kind(each, later.get(each, table.levels[each]), form, texts, name) for each in names)
-    layout = TableLayout(delimiter, header, names, kinds, form.missing)
+    guessed = frozenset() if whole else frozenset(empty) - later.keys()
+    layout = TableLayout(delimiter, header, names, kinds, form.missing, guessed=guessed)
     return TableReader(layout, source, begun, Stretch(at, None, line))
 
 
@@ -464,7 +467,7 @@ def _kind(column: str, levels: Levels, form: TableForm, text: Collection[str], n
         first = int(np.flatnonzero(rows)[0])
         stray = levels.names[levels.codes[first]]
         raise DataError(
-            f"{name}: row {first + 1:,}: column {column!r} has numbers, and here {_quoted(stray)}; "
+            f"{name}: row {first + 1:,}: column {column!r} has numbers, and here {quoted(stray)}; "
             f"if it stands for no value, give {opt.missing(stray)}, and if the column has levels, "
             f"{opt.categorical(column)}"
         )
@@ -485,17 +488,25 @@ def _error(name: str, fault: _csv.CSVFault, line: int, piece: _Piece, layout: Ta
     column = layout.names[fault.column] if fault.column < columns else ""
     begin = _csv.BEFORE + fault.offset
     text = re.split(rb"[\n" + re.escape(layout.delimiter.encode()) + rb"]", bytes(piece.buffer[begin : begin + 99]))[0]
-    shown = _quoted(text.decode(errors="replace").strip())
+    shown = quoted(text.decode(errors="replace").strip())
     messages = {
         "changed": CHANGED.format(path=name),
         "ragged": f"the row has {fault.fields:,} fields, and there are {columns:,} columns; a field that contains "
         f"{layout.delimiter!r} needs quotes around it",
         "open_quote": f"column {column!r}: the quote that begins this field has no end; add it, or double the quote",
         "after_quote": f"column {column!r}: text behind the quote that ends a field; double each quote inside a field",
-        "not_number": f"column {column!r} has numbers, and here {shown}; {_remedy(column, layout.fixed)}",
+        "not_number": f"column {column!r} {_numbers(column, layout)}, and here {shown}; "
+        f"{_remedy(column, layout.fixed)}",
         "nul": f"column {column!r}: a NUL byte; the file is damaged, or no text",
     }
     return DataError(f"{name}:{line}: {messages[fault.name]}")
+
+
+def _numbers(column: str, layout: TableLayout) -> str:
+    """Why a column is one of numbers."""
+    if column in layout.guessed:
+        return "has no value in the first rows, so that a pipe's is taken for numbers"
+    return "has numbers"
 
 
 def _remedy(column: str, fixed: bool) -> str:
@@ -506,5 +517,6 @@ def _remedy(column: str, fixed: bool) -> str:
     return f"if it stands for no value, give {opt.missing('WORD')}, {also}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as messages show it."""
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localsvm.data.blocks.dataset import Dataset, rows_of
+from localsvm.data.blocks.dealing import renumbered
 from localsvm.data.readers.compression import Source, open_source
 from localsvm.errors import DataError
 
@@ -87,7 +88,7 @@ def leave_out(data: Dataset) -> None:
         rows = np.flatnonzero(data.weight)
         data.X = rows_of(data.X, rows)
         data.y, data.weight = data.y[rows], data.weight[rows]
-        data.group = None if data.group is None else data.group[rows]
+        data.group = None if data.group is None else renumbered(data.group[rows])
 
 
 def _weight(text: bytes, place: str) -> float:

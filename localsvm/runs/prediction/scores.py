@@ -49,8 +49,11 @@ class ProbabilityScores:
     names : what the labels stand for; None where they are numbers themselves.
     """
 
+    of = "label"
+
     def __init__(self, labels: Floats, names: Sequence[Any] | None = None) -> None:
         self.labels, self.names, self.rows = labels, labels.tolist() if names is None else names, 0
+        self._seen = 0  # rows, those without a label among them
         self._log_loss = self._squares = 0.0
         # by log odds: rows that are not of the class and those that are; by those of the most probable label: rows,
         # right ones and summed probability
@@ -58,21 +61,25 @@ class ProbabilityScores:
         self._top = np.zeros((3, BINS))
 
     def add(self, block: Predicted) -> None:
-        """Count a block. Raises DataError for a label that the model does not know."""
+        """Count a block; rows without a label do not count. DataError for a label that the model does not know."""
         p, y = block.probabilities, block.y
         assert p is not None
         codes = np.minimum(self.labels.searchsorted(y), len(self.labels) - 1)
-        if not np.array_equal(self.labels[codes], y):
-            row = int(np.argmax(self.labels[codes] != y))
+        known = ~np.isnan(y)
+        if not np.array_equal(self.labels[codes[known]], y[known]):
+            row = int(np.argmax(known & (self.labels[codes] != y)))
+            label = f"the label {y[row]:g}, which" if np.isfinite(y[row]) else "a label that"  # inf stands for a text
             raise DataError(
-                f"row {self.rows + row + 1} has the label {y[row]:g}, which the model does not know: {opt.report} is "
-                "for "
-                "files with labels; leave it out"
+                f"row {self._seen + row + 1} has {label} the model does not know: {opt.report} is for files with its "
+                "labels; leave it out"
             )
+        self._seen += len(y)
+        if not known.all():
+            p, codes = p[known], codes[known]
         step = max(1, ELEMENTS // len(self.labels))
-        for first in range(0, len(y), step):
+        for first in range(0, len(codes), step):
             self._count(p[first : first + step], codes[first : first + step])
-        self.rows += len(y)
+        self.rows += len(codes)
 
     def _count(self, p: Floats, codes: NDArray[np.intp]) -> None:
         from sklearn.metrics import log_loss

@@ -161,7 +161,10 @@ class TableRows:
             else:
                 y = table.numbers.get(label, np.full(table.rows, np.nan))
             texts = [table.levels[each].texts() if each in table.levels else [""] * table.rows for each in ids]
-            X = self.encoding.apply(table)  # float64, see Chain.apply
+            try:
+                X = self.encoding.apply(table)  # float64, see Chain.apply
+            except DataError as error:
+                raise DataError(f"{name}: {error}") from error
             yield Dataset(X, y, name=name, ids=list(zip(*texts, strict=True)) if texts else None)
 
     def _labels(self, column: Levels) -> NDArray[np.float64]:

@@ -32,6 +32,8 @@ class ValueReport:
     coverage : of the intervals; None for none.
     """
 
+    of = "value"
+
     def __init__(self, target: Regression, coverage: float | None = None) -> None:
         self._score, self.coverage = ValueScore(target), coverage
         self.levels = [loss.level for loss in target.losses[: target.answers]]
