@@ -122,6 +122,12 @@ def score_text(score: Score, name: Name = label_text) -> str:
     )
 
 
+def unknown_text(score: Score) -> str:
+    """Text on the rows whose label the model does not know."""
+    have = "has a label" if score.unknown == 1 else "have labels"
+    return f"{score.unknown:,} of {score.total:,} rows {have} that the model does not know, and count as wrong"
+
+
 def seen_text(score: Score) -> str:
     """Text on the rows that have the label of training rows that they equal, and the accuracy of the others."""
     verbs = (

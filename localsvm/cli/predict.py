@@ -10,7 +10,7 @@ import click
 
 from localsvm.cli import cluster
 from localsvm.cli import options as opt
-from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text, seen_text
+from localsvm.cli.labels import PredictionLines, TableLines, confusion_text, score_text, seen_text, unknown_text
 from localsvm.cli.paths import check_folder, check_outputs, seekable, text_output
 from localsvm.cli.program import Program, examples
 from localsvm.cli.reporting import names_of, print_json
@@ -201,6 +201,8 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
     if isinstance(score, ValueScore):
         text = value_score_text(score)
     else:
+        if score.unknown:
+            click.echo(f"note: {unknown_text(score)}", err=True)
         if score.copies:
             click.echo(f"note: {seen_text(score)}", err=True)
         name = names_of(score.target.labels.tolist(), classes)

@@ -546,6 +546,12 @@ class Score:
         for key, rows in other.confusion.items():
             self.confusion[key] = self.confusion.get(key, 0) + rows
 
+    @property
+    def unknown(self) -> int:
+        """Number of rows whose label the model does not know: every answer to them is wrong."""
+        labels = set(self.target.labels.tolist())
+        return sum(rows for (true, _), rows in self.confusion.items() if true not in labels)
+
     def recalls(self) -> list[float | None]:
         """The share of right rows of each label that the model knows; None for one that no row has."""
         mass = np.zeros(len(labels := self.target.labels.tolist()))
