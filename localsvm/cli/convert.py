@@ -107,12 +107,13 @@ def _copy(input_file: str, output_file: str, table: TableOptions, jobs: int) -> 
     ):
         told: set[str] = set()
         for block in source.blocks(jobs):
-            for name in sorted({name for name in block.numbers if _rounded(block.numbers[name])} - told):
-                told.add(name)
-                note(
-                    f"column {name!r} has numbers of more than 15 digits, and OUT, in float64, may not have all of "
-                    f"them; --categorical {name} keeps them as text"
-                )
+            for name, values in block.numbers.items():
+                if name not in told and _rounded(values):
+                    told.add(name)
+                    note(
+                        f"column {name!r} has numbers of more than 15 digits, and OUT, in float64, may not have all of "
+                        f"them; --categorical {name} keeps them as text"
+                    )
             write(columns_of(block))
 
 
@@ -122,7 +123,8 @@ def _rounded(values: Any) -> bool:
 
     from localsvm.data.readers.columnar import EXACT
 
-    return bool(np.any((np.abs(values) >= EXACT) & (np.abs(values) < 2.0**64)))
+    size = np.abs(values)
+    return bool(np.any((size >= EXACT) & (size < 2.0**64)))
 
 
 def _read(file: str, table: TableOptions | None, zero_based: bool, jobs: int, budget: Budget) -> Dataset:

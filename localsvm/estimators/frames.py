@@ -92,8 +92,8 @@ def _column(name: str, values: Any) -> FrameColumn:
     if kind.startswith(("category", "categorical", "enum")):
         return FrameColumn(_objects(values), levels=True)
     array = _array(name, values)
-    if array.dtype.kind == "f" and "int" in kind and (np.abs(array) >= EXACT).any():
-        array = _objects(values)  # with missing values, which made them floats
+    if array.dtype.kind == "f" and kind.startswith(("int", "uint")) and (np.abs(array) >= EXACT).any():
+        return FrameColumn(_objects(values), levels=False)  # missing values made them floats
     if array.dtype.kind in NUMBERS:
         return FrameColumn(array, levels=False)
     if array.dtype.kind == "m":  # as seconds

@@ -63,8 +63,7 @@ class Trial:
         self.add(matrices, self._first)
         if matrices and self.best(weights + matrices).form == "full":
             # where a matrix is best, that of a view whose weights were behind may be better still
-            every = [each._replace(form="full") for each in promising]
-            matrices += [each for each in every if each not in matrices]
+            matrices = [each._replace(form="full") for each in promising]
             self.add(matrices, self._first)
         return weights + matrices
 

@@ -16,7 +16,7 @@ from localsvm.data.readers.tables import TableSource, format_of, open_table
 from localsvm.features.encoding import parts_of
 from localsvm.features.survey import TableSurvey
 from localsvm.naming import opt
-from localsvm.runs.preparation.tables import TableOptions, label_of
+from localsvm.runs.preparation.tables import TableOptions
 from localsvm.targets.loss_names import LEAST_SQUARES
 
 BINS = 8  # of a histogram
@@ -108,11 +108,11 @@ def describe_table(path: str, options: TableOptions, jobs: int = 1) -> TableRepo
     labels: dict[str, int] = {}
 
     def texts(names: tuple[str, ...], header: bool) -> set[str]:
-        known = label_of(options.label, names, header, options.form.ignored)
+        known = options.label_in(names, header)
         return {*options.ids, *(name for name in (known, options.group) if name is not None)}
 
     with open_table(path, options.form, texts) as source:
-        label = label_of(options.label, source.layout.names, source.layout.header, options.form.ignored)
+        label = options.label_in(source.layout.names, source.layout.header)
         if options.label is not None and label is None:
             check_named([options.label], source.layout.names, source.name)
         if label is not None and source.layout.kinds[source.layout.names.index(label)] != _csv.LEVEL:

@@ -131,6 +131,8 @@ DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "nested.parquet": (lambda of, to: nested(to), "'places' has values of the type list<"),
     "none.parquet": (lambda of, to: None, "no such file; check the name"),
     "none.feather": (lambda of, to: None, "no such file; check the name"),
+    "none.npy": (lambda of, to: None, "no such file; check the name"),
+    "folder.parquet": (lambda of, to: to.mkdir(), "this is a directory; name a file in it"),
 }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.table import Stretch, Table
 from localsvm.data.readers.columnar import NUMBERS, TypedColumn, even, layout_of, table_of
+from localsvm.data.readers.compression import open_file
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
 from localsvm.errors import DataError
 
@@ -69,7 +70,7 @@ def _columns_of(path: str) -> tuple[dict[str, NDArray[Any]], bool]:
     if path == "-":
         raise DataError("stdin: arrays are read from files alone; write them to a file first")
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             loaded: Any = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return _of_array(loaded, path)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localsvm.data.blocks.table import Stretch, Table
 from localsvm.data.readers.columnar import EXACT, TypedColumn, even, layout_of, table_of
+from localsvm.data.readers.compression import open_file
 from localsvm.data.readers.delimited import TableForm, TableLayout, Texts
 from localsvm.errors import DataError, RunError
 
@@ -72,8 +73,7 @@ def open_arrow(
     library = pyarrow()
     if path == "-":
         raise DataError(f"stdin: {NAMES[kind]} is read from files alone; write it to a file first")
-    if not os.path.exists(path):
-        raise DataError(f"{path}: no such file; check the name")
+    open_file(path).close()  # which tells more of what cannot be opened
     with _damage(path, kind):
         source = library.OSFile(path, "rb")
         schema, batches, units = _parquet(library, source) if kind == "parquet" else _arrow(library, source)

@@ -95,7 +95,7 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
         There is no such file, it is a directory or not readable, or its first bytes are those of another format.
     """
     name = STDIN if os.fspath(path) == "-" else os.fspath(path)
-    with _open_raw(name) as file:
+    with open_file(name) as file:
         try:
             head = _head(file)
         except OSError as error:
@@ -123,7 +123,8 @@ class _Limited:
         return data
 
 
-def _open_raw(name: str) -> Any:
+def open_file(name: str) -> Any:
+    """Open a file for reading, or stdin. DataError where it cannot be, with the reason and a remedy."""
     if name == STDIN:
         return nullcontext(sys.stdin.buffer)
     try:

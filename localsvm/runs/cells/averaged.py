@@ -90,7 +90,7 @@ def held_rows(
 
 
 def _sample(numbers: Numbers, values: int, seed: int) -> Numbers:
-    """Those of some rows whose held-out values are looked at. values : that a row has."""
+    """The numbers of rows whose held-out values are looked at, all or some of these. values : that a row has."""
     share = max(1, -(-len(numbers) * values // SAMPLE_VALUES))
     if share == 1:
         return numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +63,19 @@ class TableOptions:
     dates: bool = True
     class_weights: tuple[tuple[str, float], ...] = ()
     alarm: str | None = None
+
+    def label_in(self, names: tuple[str, ...], header: bool) -> str | None:
+        """Column of the labels among these; None where there is none. Only one that is asked for may be ignored."""
+        if self.label is not None:
+            if self.label in names:
+                return self.label
+            number = int(self.label) if self.label.isdecimal() else 0
+            return names[number - 1] if 1 <= number <= len(names) else None
+        ignored = self.form.ignored
+        if not header:
+            return None if names[0] in ignored else names[0]
+        lower = {name.lower(): name for name in reversed(names) if name not in ignored}
+        return next((lower[name] for name in LABELS if name in lower), None)
 
     @property
     def names_labels(self) -> bool:
@@ -308,14 +321,14 @@ class TrainingTable:
 
     def _texts(self, names: tuple[str, ...], header: bool) -> set[str]:
         """Columns that are read as text whatever they hold."""
-        label = label_of(self._options.label, names, header, self._options.form.ignored)
+        label = self._options.label_in(names, header)
         texts = (self._options.group,) if self._of_values else (label, self._options.group)
         return {*self._options.ids, *(name for name in texts if name is not None)}
 
     def _label_of(self, source: TableSource) -> str | None:
         """Column of the labels; None where rows of one kind have none. DataError where there has to be one."""
         names, asked = source.layout.names, self._options.label
-        label = label_of(asked, names, source.layout.header, self._options.form.ignored)
+        label = self._options.label_in(names, source.layout.header)
         if label is None and asked is not None:
             check_named([asked], names, source.name)
         if label is None and not self._of_one_kind:
@@ -451,17 +464,3 @@ def description_of(encoding: Encoding, layout: TableLayout, label: str, ids: Seq
         "ties": encoding.columns,
         "kinds": {name: kind for name, kind in pairs if name in wanted},
     }
-
-
-def label_of(
-    asked: str | None, names: tuple[str, ...], header: bool, ignored: Collection[str] = ()
-) -> str | None:  # fmt: skip
-    """Column of the labels; None where there is none. One that is not asked for is none of the ignored ones."""
-    if asked is not None:
-        if asked in names:
-            return asked
-        return names[int(asked) - 1] if asked.isdecimal() and 1 <= int(asked) <= len(names) else None
-    if not header:
-        return None if names[0] in ignored else names[0]
-    lower = {name.lower(): name for name in reversed(names) if name not in ignored}
-    return next((lower[name] for name in LABELS if name in lower), None)

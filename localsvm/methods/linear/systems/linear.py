@@ -63,13 +63,9 @@ class LinearSystem(System):
     """
 
     def __init__(
-        self,
-        prepared: PreparedLinear,
-        parts: CellParts[Represented],
-        chosen: State,
-        losses: Sequence[RowLoss],
+        self, prepared: PreparedLinear, parts: CellParts[Represented], chosen: State, losses: Sequence[RowLoss],
         cost: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.method, self.cell, self.X = prepared.method, prepared.cell, prepared.X
         self.parts, self.chosen, self.losses, self.cost = parts, chosen, losses, cost
         self._shared = None if parts.paired else self.method.rows(self.X, self.state(parts.shared))
