@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,21 @@ def test_the_error_of_noise_is_a_half(seed: int) -> None:
     method = KernelSVM(cost=(0.1, 1.0))
     result = cross_validate(Dataset(*noise(400, seed)), TrainingConfig(method, metric="auto", folds=2))
     assert abs(result.error - 0.5) < 3 * np.sqrt(0.25 / result.error_rows)
+
+
+def test_a_level_is_shared_by_the_candidates_for_classes_alone() -> None:
+    X, y = signs(400, 0, 3)
+    of_classes = measured((X.astype(np.float32), y)).description
+    of_values = LocalSVR(cost=[1.0], repeats=1).fit(X, X[:, 0] * X[:, 1]).summary_.metric
+    assert of_classes is not None and of_classes["bound"][0] < -2.0
+    assert of_values["bound"][0] == pytest.approx(NormalDist().inv_cdf(0.05)), "normal, as 320 rows judge"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_at_random_are_worth_their_mean(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((1200, 6)), rng.standard_normal(1200)
+    assert LocalSVR().fit(X[:600], y[:600]).score(X[600:], y[600:]) > -0.05
 
 
 def test_threads_are_of_no_influence() -> None:

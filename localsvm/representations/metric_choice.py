@@ -106,6 +106,8 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
+    if views[first.ranks].values:
+        tries = 1  # large residuals make their tests weak: a level for all candidates together cost 1.5 % of the RMSE
     # what is compared below was judged by the first folds alone, until the tests
     others = trial.others(first, mixed) if members > 1 and not options.partners else []
     rivals = trial.rivals(first, best) if options.keeps else []

@@ -12,7 +12,7 @@ from localsvm.data.blocks.dealing import Mates
 from localsvm.representations.metric import EUCLIDEAN, Geometry
 from localsvm.representations.metric_learning import Floats
 
-RISK = 0.05  # of leaving the first geometry without a reason, all candidates together
+RISK = 0.05  # of leaving the first geometry without a reason
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
 WORSE = 0.5  # z of the error that a geometry of a clearly smaller loss may have
 
@@ -54,16 +54,16 @@ def tested(
 ) -> Choice:  # fmt: skip
     """Choose the second of two geometries, if tests find it better than the first.
 
-    A one-sided paired test over the rows has to find its loss smaller, at the level RISK over the number of
-    candidates of which it is the best: by the normal distribution, or by Student's where few rows or groups judge. Its
-    share of wrong rows must not be larger by WORSE standard errors. The loss tells geometries apart by fewer rows than
-    the error does; but where nearly all rows are right, it can fall without any gain. Nor is it a gain to guess where
-    the first geometry learns noise by heart: the loss has to be smaller than that of guessing, too, by the same test.
+    A one-sided paired test over the rows has to find its loss smaller, at the level RISK over the number of tries: by
+    the normal distribution, or by Student's where few rows or groups judge. Its share of wrong rows must not be larger
+    by WORSE standard errors. The loss tells geometries apart by fewer rows than the error does; but where nearly all
+    rows are right, it can fall without any gain. Nor is it a gain to guess where the first geometry learns noise by
+    heart: the loss has to be smaller than that of guessing, too, by the same test.
 
     Parameters
     ----------
     results : of both (2, rows), what `judged` gives.
-    tries : number of candidates.
+    tries : number of candidates of which it is the best, or 1; see `choose`.
     weight : (rows,)
     mates : which rows stay together; they count as much as one row of their weight. None where none do.
     guess : (rows,) the loss of guessing; None where it does not matter.
