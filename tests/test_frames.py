@@ -229,6 +229,8 @@ def test_new_levels_are_warned_of() -> None:
     model = LocalSVC(**QUICK).fit(X, y)
     with pytest.warns(UserWarning, match="column 'city' of X has 200 values that training did not have"):
         model.predict(X.assign(city="Atlantis"))
+    with pytest.warns(UserWarning, match="column 'city' of X has 1 value that training did not have"):
+        model.predict(X[:1].assign(city="Atlantis"))
 
 
 def test_times_are_those_of_their_zone_in_all_libraries() -> None:

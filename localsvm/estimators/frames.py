@@ -233,7 +233,8 @@ def encoded(columns: dict[str, FrameColumn], encoding: Encoding) -> NDArray[np.f
     for coding in encoding.codings:
         new = unknown(coding, table)
         if new:
-            text = f"column {coding.name!r} of X has {new:,} values that training did not have"
+            values = "1 value" if new == 1 else f"{new:,} values"
+            text = f"column {coding.name!r} of X has {values} that training did not have"
             warnings.warn(text, UserWarning, stacklevel=5)
     return encoding.apply(table)
 
