@@ -127,9 +127,9 @@ def test_a_metric_that_learned_copies_by_heart_is_not_chosen() -> None:
     difference = rng.normal(-0.1, 1.0, 400)
     once = {Geometry(): np.zeros((2, 400)), Geometry(form="diag"): np.stack([difference, difference])}
     both = {name: np.tile(values, 2) for name, values in once.items()}
-    alone = judged_by(once, 1, np.ones(400))
-    np.testing.assert_allclose(judged_by(both, 1, np.ones(800), Mates(np.tile(np.arange(400), 2))).z, alone.z)
-    np.testing.assert_allclose(judged_by(both, 1, np.ones(800)).z, np.sqrt(2) * np.asarray(alone.z))
+    alone = judged_by(once, 0.05, np.ones(400))
+    np.testing.assert_allclose(judged_by(both, 0.05, np.ones(800), Mates(np.tile(np.arange(400), 2))).z, alone.z)
+    np.testing.assert_allclose(judged_by(both, 0.05, np.ones(800)).z, np.sqrt(2) * np.asarray(alone.z))
 
 
 def test_parts_of_svml_share_no_row() -> None:

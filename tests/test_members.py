@@ -350,7 +350,7 @@ def test_a_partner_is_the_best_learned_geometry_of_another_distance() -> None:
     trial = judged_trial(truth, {label: 0.3 * error for label, error in wrong.items()}, values=True)
     diag, full, other = (Geometry.named(label) for label in ("diag", "full", "manhattan+diag"))
     assert trial.rivals(diag, full) == [other] and trial.rivals(diag, other) == [full, other]
-    assert trial.partners(diag, [full, other], Geometry(), 5) == [other]
+    assert trial.partners(diag, [full, other], Geometry(), 0.01) == [other]
 
 
 def test_a_mean_that_is_worse_has_no_partner() -> None:
@@ -359,13 +359,13 @@ def test_a_mean_that_is_worse_has_no_partner() -> None:
     for size, found in ((1.2, ["manhattan+diag"]), (2.0, [])):
         wrong = {"full": 0.8 * noise[0], "manhattan+diag": size * noise[1], "manhattan+diag^0.5": 9.0 * noise[1]}
         trial = judged_trial(truth, wrong, values=False)
-        assert [each.label for each in trial.partners(full, trial.rivals(full, full), Geometry(), 5)] == found, size
+        assert [each.label for each in trial.partners(full, trial.rivals(full, full), Geometry(), 0.01)] == found, size
     # errors and loss together: of the mean the loss is much smaller here, and the errors are a little more
     sure = {"full": -0.9 * truth, "manhattan+diag": np.where(noise[0] < 1.5, 0.0, -1.2) * truth}
     for times, found in ((1.0, ["manhattan+diag"]), (9.0, [])):
         sure["manhattan+diag"][noise[0] >= 1.5] *= times  # so that the loss is larger, too
         trial = judged_trial(truth, {**sure, "manhattan+diag^0.5": 9.0 * noise[1]}, values=False)
-        assert [each.label for each in trial.partners(full, trial.rivals(full, full), Geometry(), 5)] == found, times
+        assert [each.label for each in trial.partners(full, trial.rivals(full, full), Geometry(), 0.01)] == found, times
 
 
 def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
@@ -376,9 +376,9 @@ def test_the_mean_with_plain_distances_has_to_be_clearly_better() -> None:
         wrong = {label: error + (learns - 1.0) * truth for label, error in wrong.items()}
         trial = judged_trial(truth, {**wrong, "diag": wrong["none"]}, values=False)
         rivals = [Geometry.named("manhattan+diag")]
-        assert trial.partners(Geometry(), rivals, Geometry(), 5) == (rivals if found else []), (learns, size)
+        assert trial.partners(Geometry(), rivals, Geometry(), 0.01) == (rivals if found else []), (learns, size)
         two = Mates((np.abs(noise[1]) < 0.7).astype(np.int64), whole=True)  # groups: one gains, and the other loses
-        assert not trial.partners(Geometry(), rivals, Geometry(), 5, two)
+        assert not trial.partners(Geometry(), rivals, Geometry(), 0.01, two)
 
 
 def test_repeats_that_the_choice_says_are_not_those_of_an_option() -> None:

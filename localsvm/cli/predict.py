@@ -184,6 +184,7 @@ def _told(said: Collected, classes: Any) -> dict[str, Any]:
 
 def _print(said: Collected, confusion: bool, classes: Any) -> None:
     """Print notes on the file, and the scores of its rows, if these have labels. classes : what these stand for."""
+    from localsvm.features.encoding import new_levels_text
     from localsvm.runs.prediction.value_scores import ValueScore
 
     params = click.get_current_context().params
@@ -194,8 +195,7 @@ def _print(said: Collected, confusion: bool, classes: Any) -> None:
     elif note := said.indices.note(test_file, model_file):
         click.echo(f"note: {note}", err=True)
     for column, count in notes.unknown.items():
-        values = "1 value" if count == 1 else f"{count:,} values"
-        click.echo(f"note: column {column!r} has {values} that training did not have", err=True)
+        click.echo(f"note: {new_levels_text(column, count)}", err=True)
     for column in sorted(notes.absent):
         click.echo(f"note: there is no column {column!r}, which names rows", err=True)
     if isinstance(score, ValueScore):

@@ -20,7 +20,7 @@ from localsvm.data.blocks.table import Table
 from localsvm.data.readers.columnar import EXACT, TypedColumn, layout_of, levels_of
 from localsvm.data.readers.delimited import MISSING, TableForm, nearest
 from localsvm.estimators.parameters import ParameterError, RowsError
-from localsvm.features.encoding import Encoding, Number, unknown
+from localsvm.features.encoding import Encoding, Number, new_levels_text, unknown
 from localsvm.features.survey import TableSurvey
 from localsvm.runs.preparation.tables import description_of
 
@@ -233,9 +233,7 @@ def encoded(columns: dict[str, FrameColumn], encoding: Encoding) -> NDArray[np.f
     for coding in encoding.codings:
         new = unknown(coding, table)
         if new:
-            values = "1 value" if new == 1 else f"{new:,} values"
-            text = f"column {coding.name!r} of X has {values} that training did not have"
-            warnings.warn(text, UserWarning, stacklevel=5)
+            warnings.warn(new_levels_text(coding.name, new, " of X"), UserWarning, stacklevel=5)
     return encoding.apply(table)
 
 

@@ -289,6 +289,12 @@ def unknown(coding: Coding, table: Table) -> int:
     return int(np.count_nonzero(table.levels[coding.name].coded(coding.levels) == -2))
 
 
+def new_levels_text(name: str, values: int, of: str = "") -> str:
+    """What is said of a column that has so many of these values. of : what it is a column of, as " of X"."""
+    have = "1 value" if values == 1 else f"{values:,} values"
+    return f"column {name!r}{of} has {have} that training did not have"
+
+
 def _coding(state: dict[str, Any]) -> Coding:
     kind = KINDS[state.pop("kind")]
     if not isinstance(state["name"], str):

@@ -22,6 +22,7 @@ from localsvm.representations.metric_tests import NONE_TRIED, Choice
 from localsvm.representations.metric_trial import STRENGTHS, Trial, first_folds, kind, weaker
 from localsvm.threads import Threads
 
+RISK = 0.05  # of leaving the first geometry without a reason
 FEW = 2  # learned metrics that go on
 MEANS = 5  # arrays of as many values as those of a candidate, while means are judged
 
@@ -106,13 +107,13 @@ def choose(
     trial = Trial(views, folds, plan, seed, threads, options.keeps)
     hopeful, mixed, tries = _first_judged(trial, options)
     best = trial.weakest(trial.fewest(hopeful), hopeful)
-    if views[first.ranks].values:
-        tries = 1  # large residuals make their tests weak: a level for all candidates together cost 1.5 % of the RMSE
+    # large residuals make tests of values weak: a risk that candidates shared left good ones out, by 1.5 % of the RMSE
+    risk = RISK if views[first.ranks].values else RISK / tries
     # what is compared below was judged by the first folds alone, until the tests
     others = trial.others(first, mixed) if members > 1 and not options.partners else []
     rivals = trial.rivals(first, best) if options.keeps else []
-    choice = trial.tested(first, best, tries, mates)
-    others += trial.partners(choice.geometry, rivals, first, tries, mates)
+    choice = trial.tested(first, best, risk, mates)
+    others += trial.partners(choice.geometry, rivals, first, risk, mates)
     several = [choice.geometry, *(each for each in others if kind(each) != kind(choice.geometry))][:members]
     labels = tuple(each.label for each in several) if members > 1 else ()
     return replace(choice, members=labels), {each.label: trial.course(each) for each in several if each.form}

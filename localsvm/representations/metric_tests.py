@@ -12,7 +12,6 @@ from localsvm.data.blocks.dealing import Mates
 from localsvm.representations.metric import EUCLIDEAN, Geometry
 from localsvm.representations.metric_learning import Floats
 
-RISK = 0.05  # of leaving the first geometry without a reason
 MANY = 300  # degrees of freedom: with more, Student's distribution is the normal one within a hundredth
 WORSE = 0.5  # z of the error that a geometry of a clearly smaller loss may have
 
@@ -49,21 +48,21 @@ NONE_TRIED = Choice(EUCLIDEAN, EUCLIDEAN)
 
 
 def tested(
-    results: Mapping[Geometry, Floats], tries: int, weight: Floats, mates: Mates | None = None,
+    results: Mapping[Geometry, Floats], risk: float, weight: Floats, mates: Mates | None = None,
     guess: Floats | None = None,
 ) -> Choice:  # fmt: skip
     """Choose the second of two geometries, if tests find it better than the first.
 
-    A one-sided paired test over the rows has to find its loss smaller, at the level RISK over the number of tries: by
-    the normal distribution, or by Student's where few rows or groups judge. Its share of wrong rows must not be larger
-    by WORSE standard errors. The loss tells geometries apart by fewer rows than the error does; but where nearly all
-    rows are right, it can fall without any gain. Nor is it a gain to guess where the first geometry learns noise by
-    heart: the loss has to be smaller than that of guessing, too, by the same test.
+    A one-sided paired test over the rows has to find its loss smaller, by the normal distribution, or by Student's
+    where few rows or groups judge. Its share of wrong rows must not be larger by WORSE standard errors. The loss tells
+    geometries apart by fewer rows than the error does; but where nearly all rows are right, it can fall without any
+    gain. Nor is it a gain to guess where the first geometry learns noise by heart: the loss has to be smaller than that
+    of guessing, too, by the same test.
 
     Parameters
     ----------
     results : of both (2, rows), what `judged` gives.
-    tries : number of candidates of which it is the best, or 1; see `choose`.
+    risk : the level of the test, at which the first geometry is left without a reason.
     weight : (rows,)
     mates : which rows stay together; they count as much as one row of their weight. None where none do.
     guess : (rows,) the loss of guessing; None where it does not matter.
@@ -73,7 +72,7 @@ def tested(
     mean, better = results[first] @ share, results[best] @ share
     z = paired(results[best] - results[first], share, mates)
     units = len(weight) if mates is None else len(np.unique(mates.number))
-    bound = (_quantile(RISK / tries, units - 1), WORSE)
+    bound = (_quantile(risk, units - 1), WORSE)
     better_than = [z[0]] if guess is None else [z[0], paired((results[best][0] - guess)[None], share, mates)[0]]
     name = best if max(better_than) < bound[0] and z[1] < bound[1] else first
     (loss, loss_after), (error, error_after) = zip(mean.tolist(), better.tolist(), strict=True)

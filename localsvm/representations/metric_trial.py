@@ -135,7 +135,7 @@ class Trial:
         return found
 
     def partners(
-        self, chosen: Geometry, rivals: Iterable[Geometry], first: Geometry, tries: int, mates: Mates | None = None
+        self, chosen: Geometry, rivals: Iterable[Geometry], first: Geometry, risk: float, mates: Mates | None = None
     ) -> list[Geometry]:
         """Rivals of another distance whose mean with the chosen geometry is good, of classes; the best mean first.
 
@@ -152,7 +152,7 @@ class Trial:
             self.add([each], sorted(self._results[chosen]))
             both = rows.losses(rows.Y[order], (self._values(chosen) + self._values(each)) / 2.0)
             if chosen == first:
-                good = self._tested({first: alone, each: both}, tries, mates).geometry == each
+                good = self._tested({first: alone, each: both}, risk, mates).geometry == each
             else:
                 good = bool(paired(both - alone, share, same).sum() < CLEARLY_WORSE)
             if good:
@@ -197,20 +197,20 @@ class Trial:
         near = [each for each in same if self._above(each, best) <= NEAR]
         return min(near, key=power.__getitem__, default=best)
 
-    def tested(self, first: Geometry, best: Geometry, tries: int, mates: Mates | None) -> Choice:
+    def tested(self, first: Geometry, best: Geometry, risk: float, mates: Mates | None) -> Choice:
         """Test the best candidate against the first geometry, by more folds where few are not clear; see `tested`."""
-        choice = self._tested({each: self._joined(each) for each in (first, best)}, tries, mates)
+        choice = self._tested({each: self._joined(each) for each in (first, best)}, risk, mates)
         if choice.bound[0] <= choice.z[0] <= HOPELESS or choice.z[0] < 0.0 < choice.z[1]:
             self.add([first, best], LAST)
-            choice = self._tested({each: self._joined(each) for each in (first, best)}, tries, mates)
+            choice = self._tested({each: self._joined(each) for each in (first, best)}, risk, mates)
         return choice
 
-    def _tested(self, results: Mapping[Geometry, Floats], tries: int, mates: Mates | None) -> Choice:
+    def _tested(self, results: Mapping[Geometry, Floats], risk: float, mates: Mates | None) -> Choice:
         """The choice between the first one of these results and the other; see `tested`."""
         first = next(iter(results))
         order = self._order(first)
         rows, same = self._views[first.ranks], None if mates is None else mates.of(order)
-        return tested(results, tries, rows.weight[order], same, rows.guess(order))
+        return tested(results, risk, rows.weight[order], same, rows.guess(order))
 
     def _learn(self, geometry: Geometry, fold: int) -> None:
         """Learn a geometry's metric without a fold, unless it is known."""
