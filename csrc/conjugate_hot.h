@@ -56,7 +56,8 @@ static inline __attribute__((always_inline)) void from_landmarks(const struct ls
         const vfloat c = at(g + 2 * p->n + j), d = at(g + 3 * p->n + j);
         for (int s = 0; s < count; s++) {
             const vfloat *w = share[s];
-            *(vfloat *)(p->z + (v + s) * p->n + j) -= (a * w[0] + b * w[1]) + (c * w[2] + d * w[3]);
+            vfloat *z = (vfloat *)(p->z + (v + s) * p->n + j);
+            *z = *z - a * w[0] - b * w[1] - c * w[2] - d * w[3];
         }
     }
 }

@@ -401,12 +401,15 @@ static inline vfloat at(const float *aligned) { return *(const vfloat *)aligned;
 
 static inline int64_t tile_end(int64_t from, int64_t n) { return from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n; }
 
+/* By halves: one lane after the other would take four times as many steps. */
 static inline float total_f32(vfloat v)
 {
-    float sum = 0.0f;
+    vint lane;
     for (int l = 0; l < LSVM_LANES; l++)
-        sum += v[l];
-    return sum;
+        lane[l] = l;
+    for (int half = LSVM_LANES / 2; half; half /= 2)
+        v += __builtin_shuffle(v, lane ^ half);
+    return v[0];
 }
 
 /* Rows r .. r + 3 and columns from .. to - 1, which lie right of them: each element counts for its row and its column.
@@ -428,13 +431,12 @@ static inline __attribute__((always_inline)) void both_sides(const float *k, int
             for (int i = 0; i < GROUP_ROWS; i++)
                 __builtin_prefetch(next + i * n + (j - from), 0, 2);
         for (int v = 0; v < count; v++) {
-            const vfloat own = at(x + v * n + j);
+            const vfloat own = at(x + v * n + j), *w = at_row[v];
             of_row[v][0] += a * own;
             of_row[v][1] += b * own;
             of_row[v][2] += c * own;
             of_row[v][3] += d * own;
-            *(vfloat *)(out + v * n + j) +=
-                (a * at_row[v][0] + b * at_row[v][1]) + (c * at_row[v][2] + d * at_row[v][3]);
+            *(vfloat *)(out + v * n + j) = at(out + v * n + j) + a * w[0] + b * w[1] + c * w[2] + d * w[3];
         }
     }
     for (int v = 0; v < count; v++)
@@ -445,6 +447,7 @@ static inline __attribute__((always_inline)) void both_sides(const float *k, int
 static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t last, const float *x, int64_t m,
                                float *out)
 {
+    const unsigned before = flushed(); /* the kernel of far rows is about 1e-38 */
     for (int64_t block = first; block < last; block += BLOCK_ROWS) {
         const int64_t right = block + BLOCK_ROWS;
         for (int64_t v = 0; v < m; v++)
@@ -470,4 +473,5 @@ static void symmetric_products(const float *k, int64_t n, int64_t first, int64_t
             }
         }
     }
+    unflushed(before);
 }

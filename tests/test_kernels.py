@@ -39,7 +39,7 @@ from localsvm.kernels._kernels import (
 )
 from localsvm.kernels.gram import Gram
 from localsvm.kernels.scratch import Scratch
-from localsvm.kernels.symmetric import symmetric_times, widened
+from localsvm.kernels.symmetric import MOST, symmetric_times, widened
 from localsvm.solvers._smo import KernelDual
 from localsvm.threads import Threads
 
@@ -238,6 +238,17 @@ def test_symmetric_products_read_half(level: int, vectors: int) -> None:
     assert_allclose(out, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("level", LEVEL_NUMBERS)
+def test_symmetric_products_leave_small_numbers_of_others_alone(level: int) -> None:
+    n = 2 * PAD
+    K, X, out = (aligned((rows, n), np.float32) for rows in (n, 1, 1))
+    K[:], X[:], out[:] = 1.6e-38, 1e-3, 0.0  # the kernel of far rows: its products are below the least normal number
+    np.fill_diagonal(K, 1.0)
+    symmetric_products(K, X, 0, n, out, level)
+    assert_allclose(out, X, rtol=1e-6)
+    assert np.float32(1.6e-38) * X[0, 0] > 0.0
+
+
 def test_products_of_a_symmetric_matrix_do_not_depend_on_threads() -> None:
     n = 2100
     K = aligned((padded(n), padded(n)), np.float32)
@@ -252,7 +263,7 @@ def test_products_of_a_symmetric_matrix_do_not_depend_on_threads() -> None:
     with Threads(2) as threads:
         assert_array_equal(times(few, threads), alone)
         assert_array_equal(times(few[1:2], threads), alone[1:2])
-    many = np.tile(few, (11, 1))
+    many = np.tile(few, (MOST // 3 + 1, 1))
     assert_allclose(times(many, Threads(1))[:3], alone, rtol=1e-4, atol=1e-3)
     assert_allclose(alone, few.astype(np.float64) @ K[:n, :n].astype(np.float64), rtol=1e-4, atol=1e-3)
 

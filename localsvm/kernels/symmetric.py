@@ -12,7 +12,7 @@ from localsvm.threads import Threads
 
 Singles = NDArray[np.float32]
 STRIP = 1024  # rows of the matrix that a thread multiplies at once
-MOST = 32  # vectors; from there on BLAS, which reads all of it, is as fast
+MOST = 64  # vectors; with AVX2, BLAS is as fast from there on, though it reads all of the matrix
 
 
 def widened(vectors: NDArray[Any], size: int, count: int | None = None) -> Singles:
