@@ -401,7 +401,7 @@ static inline vfloat at(const float *aligned) { return *(const vfloat *)aligned;
 
 static inline int64_t tile_end(int64_t from, int64_t n) { return from + TILE_COLUMNS < n ? from + TILE_COLUMNS : n; }
 
-/* By halves: one lane after the other would take four times as many steps. */
+/* By halves: lane after lane would take as many steps as there are lanes, and the loops that end here are short. */
 static inline float total_f32(vfloat v)
 {
     vint lane;
