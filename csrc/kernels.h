@@ -114,7 +114,7 @@ void lsvm_weighted_sums(const struct lsvm_ops *ops, const float *w, int64_t ld, 
 
 /* Adds to out (m, n) what the rows first .. last - 1 of the upper triangle of a symmetric K (n, n) give to X K, for X
  * (m, n): all of these rows together give it whole. n, first and last are multiples of LSVM_PAD, and all three arrays
- * LSVM_ALIGN aligned. Half of K is read: where m is small, reading takes the time. */
+ * LSVM_ALIGN aligned. Half of K is read: where m is small, reading takes the time. Denormal numbers count as 0. */
 void lsvm_symmetric_products(const struct lsvm_ops *ops, const float *k, int64_t n, int64_t first, int64_t last,
                              const float *x, int64_t m, float *out);
 

@@ -1,5 +1,5 @@
 /* vec.h - the few vector operations of a level that GCC's C vector extensions cannot spell: select, minimum and maximum
- * (no vector ?: in C), any, and a fast reciprocal. Included by level.h only. */
+ * (no vector ?: in C), any, and a fast reciprocal; and denormal numbers. Included by level.h only. */
 static inline vfloat select_f32(vint mask, vfloat a, vfloat b)
 {
     return (vfloat)((mask & (vint)a) | (~mask & (vint)b));
@@ -35,7 +35,7 @@ static inline vdouble widen_f32(vhalf a) { return __builtin_convertvector(a, vdo
 static inline unsigned flushed(void)
 {
     const unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
+    _mm_setcsr(before | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
     return before;
 }
 static inline void unflushed(unsigned before) { _mm_setcsr(before); }
